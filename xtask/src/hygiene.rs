@@ -74,7 +74,32 @@ fn problems(root: &Path) -> std::io::Result<Vec<String>> {
             problems.push(format!("fuzz/corpus/{}: a fuzz target without a corpus", name.display()));
         }
     }
+    for main in files.iter().filter(|file| file.ends_with("tests/main.rs")) {
+        problems.extend(tests_left_out(root, main, &files)?);
+    }
     Ok(problems)
+}
+
+/// Test files beside `main` that neither it nor the crate's manifest names: Cargo would not build them.
+fn tests_left_out(root: &Path, main: &Path, files: &[PathBuf]) -> std::io::Result<Vec<String>> {
+    let directory = main.parent().unwrap_or(root);
+    let program = fs::read_to_string(main)?;
+    let manifest = fs::read_to_string(directory.with_file_name("Cargo.toml"))?;
+    let is_left_out = |file: &&PathBuf| {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy();
+        file.parent() == Some(directory)
+            && file.extension().is_some_and(|extension| extension == "rs")
+            && *file != main
+            && !program.lines().any(|line| line == format!("mod {name};"))
+            && !manifest.lines().any(|line| line == format!("name = \"{name}\""))
+    };
+    let left_out = files.iter().filter(is_left_out);
+    Ok(left_out
+        .map(|file| {
+            let name = file.strip_prefix(root).unwrap_or(file);
+            format!("{}: not built, because main.rs beside it does not name it", name.display())
+        })
+        .collect())
 }
 
 fn walk(directory: &Path, ignored: &[PathBuf], files: &mut Vec<PathBuf>) -> std::io::Result<()> {
@@ -159,6 +184,19 @@ mod tests {
         let project = Temporary::new();
         project.file(path, content);
         problems(&project).unwrap()
+    }
+
+    #[test]
+    fn a_test_that_is_not_built_is_found() {
+        let project = Temporary::new();
+        project.file("crates/wire/Cargo.toml", "[[test]]\nname = \"vectors\"\n");
+        project.file("crates/wire/tests/main.rs", "mod lists;\n");
+        for name in ["lists", "vectors", "expiry"] {
+            project.file(format!("crates/wire/tests/{name}.rs"), "");
+        }
+        let found = problems(&project).unwrap();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("expiry.rs: not built"), "{found:?}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ const STEPS: &[Step] = &[
         "features",
         "no warnings with the features that no program enables",
         &[
-            "clippy --package rallypoint-session-proto --features rsa --lib --test rsa -- -D warnings",
+            "clippy --package rallypoint-session-proto --features rsa --lib --test behaviours -- -D warnings",
             "clippy --package rallypoint-session --package rallypoint-udp --no-default-features -- -D warnings",
             "clippy --package rallypoint-wire --no-default-features -- -D warnings",
         ],
@@ -54,7 +54,7 @@ const STEPS: &[Step] = &[
     Step::cargo(
         "rsa",
         "RSA logins, a feature that is off by default",
-        &["nextest run --package rallypoint-session-proto --features rsa --lib --test rsa --no-tests=fail"],
+        &["nextest run --package rallypoint-session-proto --features rsa --lib --test behaviours --no-tests=fail rsa"],
     )
     .takes(30)
     .only_in(&[Extent::Normal, Extent::Full]),

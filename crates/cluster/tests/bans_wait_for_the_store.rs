@@ -1,6 +1,6 @@
 //! Bans that wait for the store are bounded, and each subject is written once; the order of decisions does not depend on clocks.
 
-mod support;
+use crate::support;
 
 use rallypoint_cluster::{
     ClusterNode, NodeConfig, NodeState, Reply, Request, StoreError, StoreErrorKind, Update, Write, WriteResult,

@@ -1,7 +1,7 @@
 //! The store's clock is set while nodes are at work: servers stay listed, and leases end in the new time. (The clocks of the nodes
 //! are five minutes apart in all of these tests.)
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 use support::{World, server};

@@ -1,6 +1,6 @@
 //! W45 and W90 in a cluster: a registration with a forged source does not remove a server that has proven itself at another node.
 
-mod support;
+use crate::support;
 
 use rallypoint_lobby_proto::{PublicId, RegistrationOutcome};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Whatever a store replies, a node does not panic, does not read everything in a loop, and keeps little.
 
-mod support;
+use crate::support;
 
 use rallypoint_cluster::{
     ClusterNode, Conflict, EntryBody, EntryValue, LogRecord, NodeConfig, NodeRow, OpenedStore, RecordKind, Reply,

@@ -1,6 +1,6 @@
 //! Thousands of leases that end at the same time, as when a game shuts all of its servers down.
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 use support::{Server, World, server};

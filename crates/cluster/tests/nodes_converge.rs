@@ -2,7 +2,7 @@
 //!
 //! The number of runs is a hundredth of the variable `RALLYPOINT_SEEDS`, 100 by default.
 
-mod support;
+use crate::support;
 
 use std::{collections::BTreeMap, time::Duration};
 use support::{Server, World, server, unregistration};

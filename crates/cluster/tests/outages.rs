@@ -1,7 +1,7 @@
 //! The store is away, emptied, read-only or behind after a failover: every node goes on with what it knows, and all nodes agree
 //! afterwards.
 
-mod support;
+use crate::support;
 
 use rallypoint_cluster::NodeState;
 use rallypoint_lobby_proto::RegistrationOutcome;

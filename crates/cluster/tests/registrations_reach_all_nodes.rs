@@ -1,7 +1,7 @@
 //! A change that one node accepts is in the list of every node within 500 ms: registrations, changes, unregistrations,
 //! replacements (L8), both address families at different nodes (L9), expiries (L10) and tombstones (L11).
 
-mod support;
+use crate::support;
 
 use rallypoint_lobby_proto::RegistrationOutcome;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The scripts of the store do what its model does: the same random changes give the same results, log and entries with a real
 //! redis-server.
 
-mod support;
+use crate::support;
 
 use rallypoint_cluster::{
     ClusterSecret, EntryBody, LeaseWrite, Reply, Request, StoreClient, StoreConnection, Write, WriteResult,

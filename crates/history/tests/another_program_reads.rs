@@ -1,6 +1,6 @@
 //! The file can be read by another program while it is written, and afterwards.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_history::{History, HistoryError, HistoryReader, Resolution, Subject, export};

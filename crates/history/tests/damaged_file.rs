@@ -1,6 +1,6 @@
 //! A file that cannot be used is moved aside, and a new history begins.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_history::{History, HistoryError, HistoryReader, Resolution};

@@ -1,6 +1,6 @@
 //! The events of a server: latest first, and bounded in number.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_history::{EventKind, History, HistoryEvent, ListChange, ListChangeKind, Observation};

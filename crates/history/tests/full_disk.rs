@@ -1,6 +1,6 @@
 //! When the disk is full, the program continues, reports it, and resumes recording when there is space.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_history::{History, HistoryOptions, Resolution, Subject};

@@ -1,6 +1,6 @@
 //! Samples wait while another program has locked the file; afterwards all of them are written.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_history::{History, Resolution};

@@ -1,6 +1,6 @@
 //! Rows are deleted when their retention has passed, and not before.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_history::{History, HistoryError, HistoryOptions, Resolution, Retention, Subject};

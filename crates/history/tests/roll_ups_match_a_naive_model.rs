@@ -1,6 +1,6 @@
 //! Every resolution agrees with a model that keeps all samples.
 
-mod common;
+use crate::common;
 
 use common::*;
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! The recent past of all servers is read at once.
 
-mod common;
+use crate::common;
 
 use common::{HOUR, START, id, options, record};
 use rallypoint_history::History;

@@ -1,6 +1,6 @@
 //! The history of a server begins after a warm-up, which does not lower its uptime.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_history::{History, HistoryOptions, Resolution, Subject, SubjectLimits};

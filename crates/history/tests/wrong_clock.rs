@@ -1,6 +1,6 @@
 //! A clock that is wrong for a while deletes no earlier rows, and leaves no rows in the future.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_history::{History, HistoryReader, Resolution, Subject, UnixSeconds};

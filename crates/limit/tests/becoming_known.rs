@@ -1,6 +1,6 @@
 //! Which sources get a share of the reserved part of the total, and which lose it.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_limit::{Limiter, LimiterConfig, Rate};
 use std::{net::IpAddr, time::Instant};

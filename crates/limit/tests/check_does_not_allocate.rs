@@ -1,6 +1,6 @@
 //! A limiter allocates only when it is created.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_limit::{Limiter, LimiterConfig, Rate, TokenBuckets};
 use std::time::Instant;

@@ -1,6 +1,6 @@
 //! A clock that goes back, jumps ahead or stands still causes no panic and penalises no source.
 
-mod common;
+use crate::common;
 use common::*;
 use proptest::prelude::*;
 use rallypoint_limit::{Budget, Decision, Limiter, LimiterConfig, Rate, Scope, Unit};

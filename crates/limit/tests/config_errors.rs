@@ -1,6 +1,6 @@
 //! An invalid configuration is reported with the value that is wrong and the valid range.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_limit::{Budget, LimiterConfig, Rate};
 

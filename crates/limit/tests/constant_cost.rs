@@ -1,6 +1,6 @@
 //! The number of slots examined is the same for an empty table, a full one and a large one.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_limit::{Limiter, LimiterConfig};
 use std::time::Instant;

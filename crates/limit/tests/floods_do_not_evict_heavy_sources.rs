@@ -1,6 +1,6 @@
 //! A source that has used up its budget cannot get a new one by flooding the table with other sources.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_limit::{Decision, Limiter, LimiterConfig, Rate, Scope, Unit};
 use std::time::Instant;

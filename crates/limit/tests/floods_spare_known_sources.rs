@@ -1,6 +1,6 @@
 //! Forged sources use up the total; servers that were known before are not affected.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_limit::{Decision, Limiter, LimiterConfig, Rate};
 use std::{net::IpAddr, time::Instant};

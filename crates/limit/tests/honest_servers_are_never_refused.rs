@@ -1,6 +1,6 @@
 //! Honest servers, with one datagram per 30 s and one at each join and map change, are never refused by the default budgets.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_limit::{Decision, Limiter, LimiterConfig};
 use std::time::Instant;

@@ -1,6 +1,6 @@
 //! A hosting provider fills a network with servers, restarts all of them at once, and is never refused.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_limit::{Decision, Limiter, LimiterConfig};
 use std::{net::IpAddr, time::Instant};

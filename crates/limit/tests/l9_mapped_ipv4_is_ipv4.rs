@@ -1,6 +1,6 @@
 //! A dual-stack socket reports IPv4 sources as IPv4-mapped IPv6 addresses, which count as the same sources (L9).
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_limit::{Decision, Host, Limiter, LimiterConfig, Net, Rate, Scope, Site, Unit};
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! While everything fits in the tables, the limiter decides exactly like a naive model: buckets that are never evicted, in
 //! whole numbers, with one map entry per prefix.
 
-mod common;
+use crate::common;
 use common::*;
 use proptest::prelude::*;
 use rallypoint_limit::{Budget, Decision, Limiter, LimiterConfig, OverBudget, Rate, Scope, Unit};

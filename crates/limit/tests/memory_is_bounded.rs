@@ -1,6 +1,6 @@
 //! The tables keep their size with any number of sources.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_limit::{Limiter, LimiterConfig, Rate, TokenBuckets};
 use std::time::Instant;

@@ -1,6 +1,6 @@
 //! The owner of a whole network cannot exceed the budget of that network.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_limit::{Limiter, LimiterConfig, Scope, Unit};
 use std::{net::IpAddr, time::Instant};

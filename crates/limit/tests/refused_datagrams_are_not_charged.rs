@@ -1,6 +1,6 @@
 //! A datagram is charged to every budget or to none.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_limit::{Decision, Limiter, LimiterConfig, Rate, Scope, Unit};
 use std::time::Instant;

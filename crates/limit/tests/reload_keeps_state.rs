@@ -1,6 +1,6 @@
 //! When budgets change at run time, what was used stays used, and known sources stay known.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_limit::{Decision, Limiter, LimiterConfig, Rate, Scope, TokenBuckets, Unit};
 use std::time::Instant;

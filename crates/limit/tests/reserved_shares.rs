@@ -1,6 +1,6 @@
 //! Attackers hold every reserved slot but one and use all they can get; the holder of the last one keeps its guaranteed share.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_limit::{Decision, Limiter, LimiterConfig, Rate, Scope, Unit};
 use std::{net::IpAddr, time::Instant};

@@ -1,6 +1,6 @@
 //! Replies to unverified addresses are limited in bytes per address, per /24 or /56, and in total.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_limit::{Decision, Limiter, LimiterConfig, Rate, Scope, Unit};
 use std::{net::IpAddr, time::Instant};

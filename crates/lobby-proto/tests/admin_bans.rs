@@ -1,6 +1,6 @@
 //! Bans that the operator adds while the lobby runs.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{Ban, BanList, BanSubject, BannedServer, Config, RegistrationOutcome, UnlistReason};
 use rallypoint_wire::lobby::Transport;
 use std::net::SocketAddr;

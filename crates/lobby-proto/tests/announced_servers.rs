@@ -1,6 +1,6 @@
 //! The registry accepts what an announcer sends.
 
-mod support;
+use crate::support;
 use rallypoint_announce::Announcer;
 use rallypoint_lobby_proto::RegistrationOutcome;
 use rallypoint_machine::Machine;

@@ -1,6 +1,6 @@
 //! Banned servers are not listed, and are removed at once when the ban list changes.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{Ban, BanList, BanSubject, Config, NamePattern, RegistrationOutcome, UnlistReason};
 use std::time::Duration;
 use support::*;

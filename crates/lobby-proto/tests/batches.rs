@@ -1,6 +1,6 @@
 //! A batch of datagrams has the same effect as the datagrams one by one.
 
-mod support;
+use crate::support;
 use proptest::prelude::*;
 use support::*;
 

@@ -1,6 +1,6 @@
 //! The numbers of servers and lobbies are bounded, and refusals have a reason.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{Config, RegistrationOutcome};
 use support::*;
 

@@ -1,6 +1,6 @@
 //! A server that stops refreshing expires, and not before its lease ends.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{RegistrationOutcome, UnlistReason};
 use support::*;
 

@@ -3,7 +3,7 @@
 //! The attacker sends 12,000 registrations of TCP servers every 30 seconds. The forged sources do not reply, so each check of
 //! them lasts until its timeout. 256 checks can be in flight.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{CheckRequest, CheckResult, RegistrationOutcome};
 use std::{net::IpAddr, time::Instant};
 use support::*;

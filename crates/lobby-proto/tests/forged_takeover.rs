@@ -3,7 +3,7 @@
 //! The attacker forges the endpoint of a server with a new ID, which replaces it (L8), moves that ID to another port, and fills
 //! the address with further IDs, over and over. Without a defence the server is refused because its address is full.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{CheckResult, CheckTarget, RegistrationOutcome, UnlistReason};
 use support::*;
 

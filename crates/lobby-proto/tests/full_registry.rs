@@ -1,6 +1,6 @@
 //! A full registry shuts out no honest server: unproven entries give way (W45).
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{RegistrationOutcome, UnlistReason};
 use std::net::{IpAddr, Ipv6Addr};
 use support::*;

@@ -1,6 +1,6 @@
 //! A program that was halted for a while loses no servers: after a gap in time there is a grace as after a restart.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{CheckResult, RegistrationOutcome};
 use support::*;
 

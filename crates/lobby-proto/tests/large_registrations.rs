@@ -1,6 +1,6 @@
 //! Large registrations.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{Config, RegistrationOutcome};
 use rallypoint_wire::lobby::{MAX_BLOCK, blocks};
 use support::*;

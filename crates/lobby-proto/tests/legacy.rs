@@ -1,6 +1,6 @@
 //! Old Gang Garrison 2 servers and clients.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{CheckKind, RegistrationOutcome};
 use rallypoint_wire::{
     legacy::{Counts, Info, ListEntry, Registration, entries, protocol_of_version},

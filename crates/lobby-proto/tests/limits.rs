@@ -1,6 +1,6 @@
 //! Budgets: they limit floods, but not honest servers.
 
-mod support;
+use crate::support;
 use rallypoint_limit::{Budget, Rate};
 use rallypoint_lobby_proto::{NetworkSet, RegistrationOutcome};
 use support::*;

@@ -1,6 +1,6 @@
 //! The published lists: always a valid reply, up to date, and readable without waiting.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::RegistrationOutcome;
 use rallypoint_wire::lobby::blocks;
 use std::collections::BTreeSet;

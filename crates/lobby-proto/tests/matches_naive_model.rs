@@ -3,8 +3,8 @@
 //! The model keeps everything in plain vectors and scans all of them every time. It implements the rulings and the one
 //! inexactness that the registry is allowed: leases and check results end on a grid of 250 ms.
 
-mod naive;
-mod support;
+use crate::naive;
+use crate::support;
 use naive::*;
 use proptest::prelude::*;
 use rallypoint_lobby_proto::{

@@ -1,6 +1,6 @@
 //! Memory stays bounded and work small, whatever is sent.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{Mapping, RegistrationOutcome};
 use rallypoint_wire::lobby::Transport;
 use support::*;

@@ -1,6 +1,6 @@
 //! Every datagram ends in exactly one outcome, and the counters add up.
 
-mod support;
+use crate::support;
 use proptest::prelude::*;
 use rallypoint_lobby_proto::{RegistrationOutcome, UnlistReason};
 use std::collections::HashSet;

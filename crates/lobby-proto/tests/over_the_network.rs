@@ -1,6 +1,6 @@
 //! Announcers and a registry over simulated networks with delay and loss.
 
-mod support;
+use crate::support;
 use rallypoint_announce::Announcer;
 use rallypoint_lobby_proto::{Config, Registry};
 use rallypoint_netsim::{Link, Network, Node};

@@ -1,6 +1,6 @@
 //! Servers in private networks: accepted in a LAN, refused by a public lobby, or listed under their public address.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{AddressMap, Config, Mapping, RegistrationOutcome, RegistryConfigError};
 use support::*;
 

@@ -1,6 +1,6 @@
 //! Servers that do not register, and that the lobby queries.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{
     Ban, BanSubject, Config, ListingOrigin, ProbedOutcome, ProbedServer, RegistrationOutcome, UnlistReason,
 };

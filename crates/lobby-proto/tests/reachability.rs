@@ -1,6 +1,6 @@
 //! A TCP server is listed only if the lobby can reach it.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{
     CheckKind, CheckRequest, CheckResult, CheckTarget, Config, RegistrationOutcome, UnlistReason,
 };

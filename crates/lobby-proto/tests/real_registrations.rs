@@ -1,6 +1,6 @@
 //! Registrations of existing programs are understood.
 
-mod support;
+use crate::support;
 use support::*;
 
 #[test]

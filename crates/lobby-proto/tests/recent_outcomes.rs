@@ -1,6 +1,6 @@
 //! Recent outcomes are kept by source address.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::RegistrationOutcome;
 use support::*;
 

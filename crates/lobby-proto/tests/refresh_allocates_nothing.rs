@@ -1,6 +1,6 @@
 //! A refresh, the most frequent datagram, does not allocate.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{PublishedLists, RegistrationOutcome};
 use std::sync::Arc;
 use support::*;

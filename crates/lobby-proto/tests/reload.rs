@@ -1,6 +1,6 @@
 //! A new configuration removes only what it has to.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{AddressMap, Config, Mapping, RegistrationOutcome, RegistryConfigError, UnlistReason};
 use support::*;
 

@@ -1,6 +1,6 @@
 //! Which registration replaces which server.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{RegistrationOutcome, UnlistReason};
 use support::*;
 

@@ -1,6 +1,6 @@
 //! A restart of the lobby does not empty its list.
 
-mod support;
+use crate::support;
 use proptest::prelude::*;
 use rallypoint_lobby_proto::{
     Ban, BanSubject, BannedServer, Config, RegistrationOutcome, RestoreError, SaveFileWriter,

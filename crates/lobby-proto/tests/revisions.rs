@@ -1,7 +1,7 @@
 //! A registration with another player count or map, from the same server at the same endpoint, changes its entry in place, with
 //! the same result as any other registration.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{AddressMap, Ban, BanSubject, Mapping, RegistrationOutcome};
 use support::*;
 

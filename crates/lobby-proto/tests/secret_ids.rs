@@ -1,6 +1,6 @@
 //! The server ID is a secret between a server and its lobby.
 
-mod support;
+use crate::support;
 use rallypoint_announce::Announcer;
 use rallypoint_lobby_proto::{Config, Event, HashKeys, PublicId, RegistrationOutcome, Registry, SaveFileWriter};
 use rallypoint_machine::Machine;

@@ -1,6 +1,6 @@
 //! IPv4 and IPv6 of one server are one entry.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::RegistrationOutcome;
 use support::*;
 

@@ -1,6 +1,6 @@
 //! An unregistered server is removed at once, and late datagrams do not bring it back.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{RegistrationOutcome, UnlistReason};
 use support::*;
 

@@ -1,6 +1,6 @@
 //! A server with `x-query` is checked by that query.
 
-mod support;
+use crate::support;
 use rallypoint_lobby_proto::{CheckKind, CheckResult, CheckTarget, RegistrationOutcome};
 use support::*;
 

@@ -1,6 +1,6 @@
 //! A game announced with `AnnounceThread` is listed and updated, and is removed when the thread stops.
 
-mod common;
+use crate::common;
 
 use common::{Lobby, options};
 use rallypoint_announce::{AnnounceConfig, AnnounceThread, Occupancy};

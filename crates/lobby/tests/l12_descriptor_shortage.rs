@@ -1,7 +1,7 @@
 //! A server that cannot be checked because the process has no file descriptors left is not unreachable: it is checked again
 //! with its next registration.
 
-mod common;
+use crate::common;
 
 use common::{Lobby, eventually, options, registration};
 use rallypoint_wire::lobby::Transport;

@@ -1,6 +1,6 @@
 //! Servers are listed once a check has reached them.
 
-mod common;
+use crate::common;
 
 use common::{Lobby, TIMEOUT, eventually, options, registration};
 use rallypoint_lobby::LobbyOptions;

@@ -1,6 +1,6 @@
 //! At level info the log contains masked addresses only, and no server ID (L13).
 
-mod common;
+use crate::common;
 
 use common::{Lobby, eventually, options, server, unregistration};
 use std::sync::{Arc, Mutex};

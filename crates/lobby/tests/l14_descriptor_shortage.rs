@@ -1,6 +1,6 @@
 //! List clients wait while the process has no file descriptors left, and are served afterwards.
 
-mod common;
+use crate::common;
 
 use common::{LOBBY, Lobby, connect, options, read_all, request, server};
 use std::{fs::File, io::Write};

@@ -1,6 +1,6 @@
 //! Connections without a request do not keep other clients from getting the list.
 
-mod common;
+use crate::common;
 
 use common::{LOBBY, Lobby, connect, eventually, options, read_all, request, server};
 use std::{io::Write, net::TcpStream};

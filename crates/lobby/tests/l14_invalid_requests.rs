@@ -1,6 +1,6 @@
 //! Invalid and late requests get no reply; the list of an unknown lobby is empty.
 
-mod common;
+use crate::common;
 
 use common::{Lobby, connect, eventually, options, read_all, request};
 use rallypoint_wire::lobby::LobbyId;

@@ -1,6 +1,6 @@
 //! A request may arrive in parts. Bytes after it are ignored and never cause a reset.
 
-mod common;
+use crate::common;
 
 use common::{LOBBY, Lobby, connect, eventually, options, read_all, request, server};
 use std::io::Write;

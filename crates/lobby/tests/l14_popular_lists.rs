@@ -1,6 +1,6 @@
 //! A list that many clients request is sent from a file: all clients get the same bytes, and files of old versions are released.
 
-mod common;
+use crate::common;
 
 use common::{LOBBY, Lobby, connect, eventually, options, request};
 use rallypoint_wire::lobby::Transport;

@@ -1,6 +1,6 @@
 //! Slow readers get the complete list as of their request, and the memory that they hold is limited.
 
-mod common;
+use crate::common;
 
 use common::{LOBBY, Lobby, connect, eventually, options, read_all, request};
 use rallypoint_lobby::LobbyOptions;

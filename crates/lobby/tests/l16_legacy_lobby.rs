@@ -1,6 +1,6 @@
 //! Legacy clients get legacy and modern servers, and modern clients get legacy servers.
 
-mod common;
+use crate::common;
 
 use common::{Lobby, any_v4, any_v6, eventually, options, send};
 use rallypoint_lobby::LobbyOptions;

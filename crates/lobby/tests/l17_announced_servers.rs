@@ -1,6 +1,6 @@
 //! Bloodmasters servers that announce themselves are probed, and listed if they reply (L17).
 
-mod common;
+use crate::common;
 
 use common::{
     Lobby, eventually, fetch,

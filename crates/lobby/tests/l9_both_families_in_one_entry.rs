@@ -1,6 +1,6 @@
 //! A server that registers over both families is one entry with two endpoints.
 
-mod common;
+use crate::common;
 
 use common::{Lobby, any_v4, any_v6, eventually, options, send, server, unregistration};
 use rallypoint_lobby::LobbyOptions;

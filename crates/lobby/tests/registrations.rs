@@ -1,6 +1,6 @@
 //! Registrations are listed, counted and reported, until the server unregisters.
 
-mod common;
+use crate::common;
 
 use common::{Lobby, options, server, unregistration};
 use rallypoint_lobby_proto::{Event, RegistrationOutcome};

@@ -1,6 +1,6 @@
 //! The list survives a restart, a kill loses only the latest changes, and a damaged file is renamed.
 
-mod common;
+use crate::common;
 
 use common::{Lobby, eventually, options, server};
 use rallypoint_lobby::{LobbyOptions, LobbyService, LobbyStartError};

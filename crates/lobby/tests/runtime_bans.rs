@@ -1,6 +1,6 @@
 //! Bans that the operator adds at run time take effect at once and outlive a restart, without a web server.
 
-mod common;
+use crate::common;
 
 use common::{Lobby, server};
 use rallypoint_lobby::{AdminError, LobbyOptions};

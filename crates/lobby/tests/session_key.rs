@@ -1,6 +1,6 @@
 //! A server's `x-session-key` counts as verified only when the server has answered a login that pins that key (E2, W67).
 
-mod common;
+use crate::common;
 
 use common::{Lobby, eventually};
 use rallypoint_lobby::{LobbyOptions, SessionKeyStatus, Verification};

@@ -1,6 +1,6 @@
 //! A shutdown completes replies, frees the ports and ends all threads.
 
-mod common;
+use crate::common;
 
 use common::{LOBBY, Lobby, connect, options, request, server};
 use std::{

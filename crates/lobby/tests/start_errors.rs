@@ -1,6 +1,6 @@
 //! A lobby that cannot start returns an error with the reason and what to do, and leaves no thread behind.
 
-mod common;
+use crate::common;
 
 use common::{Lobby, options};
 use rallypoint_lobby::{LobbyOptions, LobbyService};

@@ -1,6 +1,6 @@
 //! Servers that state how to query them are probed, and the table shows whether their replies confirm their registrations.
 
-mod common;
+use crate::common;
 
 use common::{
     Lobby, eventually,

@@ -1,6 +1,6 @@
 //! Servers that do not register are probed if the operator watches them, and are listed while they reply.
 
-mod common;
+use crate::common;
 
 use common::{
     LOBBY, Lobby, eventually,

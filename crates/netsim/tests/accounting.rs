@@ -1,6 +1,6 @@
 //! Properties over random links and faults: every datagram is accounted for, and faults end when they should.
 
-mod common;
+use crate::common;
 
 use common::{Echo, Ping, address, ms, secs};
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! A bottleneck passes its rate, delays what is in its queue, and drops what does not fit.
 
-mod common;
+use crate::common;
 
 use common::{Echo, Ping, address, ms, secs};
 use rallypoint_netsim::{Link, ManualPeer, Network, Node};

@@ -1,6 +1,6 @@
 //! A corrupted copy differs in exactly one bit; the sender's bytes, the log and the other copy stay intact.
 
-mod common;
+use crate::common;
 
 use common::{address, secs};
 use rallypoint_netsim::{Link, ManualPeer, Network};

@@ -1,6 +1,6 @@
 //! A CUBIC flow uses a bottleneck, shares it with others, and reacts to loss as RFC 9438 says.
 
-mod common;
+use crate::common;
 
 use common::{ms, secs};
 use rallypoint_netsim::{CubicReceiver, CubicSender, Link, Network, Node};

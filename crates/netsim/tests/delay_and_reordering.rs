@@ -1,6 +1,6 @@
 //! Delay and jitter keep the order unless configured otherwise; reordering and duplication happen at the configured rate.
 
-mod common;
+use crate::common;
 
 use common::{address, ms, secs};
 use rallypoint_netsim::{Link, ManualPeer, Network};

@@ -1,6 +1,6 @@
 //! The same seed gives the same run; links do not influence each other.
 
-mod common;
+use crate::common;
 
 use common::{Echo, Ping, address, ms, secs};
 use rallypoint_netsim::{DeliveryStatus, Link, Network, Node, PacketRecord};

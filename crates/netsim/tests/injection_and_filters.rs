@@ -1,6 +1,6 @@
 //! A test can inject datagrams from any address, and filter those that machines send.
 
-mod common;
+use crate::common;
 
 use common::{Echo, Ping, address, ms, secs};
 use rallypoint_netsim::{DeliveryStatus, FilterAction, Link, ManualPeer, Network};

@@ -1,6 +1,6 @@
 //! Datagrams are lost at the configured rate, independently or in bursts.
 
-mod common;
+use crate::common;
 
 use common::address;
 use rallypoint_netsim::{BurstLoss, Link, LinkResult, LinkState, Loss, ManualPeer, Network, Rng};

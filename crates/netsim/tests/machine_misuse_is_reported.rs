@@ -1,6 +1,6 @@
 //! A machine that breaks the rules makes the test panic, with a message that names it.
 
-mod common;
+use crate::common;
 
 use common::{Echo, address, secs};
 use rallypoint_machine::{Machine, Transmit};

@@ -1,6 +1,6 @@
 //! One server with 255 clients, one prober with 10,000 targets, and transmits of several segments.
 
-mod common;
+use crate::common;
 
 use common::{Echo, Ping, address, ms, secs};
 use rallypoint_machine::{Machine, Transmit};

@@ -1,6 +1,6 @@
 //! The log holds every datagram and what became of it, within its limit, as text and as a packet capture.
 
-mod common;
+use crate::common;
 
 use common::{Echo, Ping, address, ms, secs};
 use rallypoint_netsim::{DeliveryStatus, Link, ManualPeer, Network, Pcap};

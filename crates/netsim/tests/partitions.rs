@@ -1,6 +1,6 @@
 //! A partition drops what is sent into it, but not what is in flight, and can be healed.
 
-mod common;
+use crate::common;
 
 use common::{Echo, Ping, address, ms, secs};
 use rallypoint_netsim::{DeliveryStatus, Link, Network, Node};

@@ -1,6 +1,6 @@
 //! A rebound node sends from its new address; datagrams to the old one have no receiver, or are forwarded.
 
-mod common;
+use crate::common;
 
 use common::{Echo, Ping, address, ms, secs};
 use rallypoint_netsim::{Link, ManualPeer, Network};

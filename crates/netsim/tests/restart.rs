@@ -1,6 +1,6 @@
 //! A node can be restarted at its address, and it can be removed.
 
-mod common;
+use crate::common;
 
 use common::{Echo, Ping, address, ms, secs};
 use rallypoint_netsim::{Link, ManualPeer, Network};

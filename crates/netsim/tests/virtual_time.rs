@@ -1,6 +1,6 @@
 //! Timers fire at exact virtual times, hours are simulated in milliseconds, and the order at one instant is fixed.
 
-mod common;
+use crate::common;
 
 use common::{Echo, Ping, Ticker, address, ms, secs};
 use rallypoint_machine::{Machine, Transmit};

@@ -1,7 +1,7 @@
 //! Captures of real Bloodmasters servers: their replies are parsed completely, and the responder sends the same bytes for the
 //! same requests, or stays silent where they do.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_machine::Machine;
 use rallypoint_query_proto::{Probe, ProbeOutcome, ProberConfig, Protocol, ServerInfo};

@@ -1,6 +1,6 @@
 //! Datagrams that cannot be parsed are counted, and reported if no valid reply arrives.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_machine::Machine;
 use rallypoint_query_proto::{Probe, ProbeOutcome, Prober, ProberConfig, Protocol, ServerQuery};

@@ -1,6 +1,6 @@
 //! Forged replies are ignored: from other addresses, with another echo value, unsolicited.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_machine::Machine;
 use rallypoint_netsim::Link;

@@ -1,6 +1,6 @@
 //! Datagrams are sent evenly: no burst that a home router drops.
 
-mod common;
+use crate::common;
 use common::*;
 use proptest::prelude::*;
 use rallypoint_machine::Machine;

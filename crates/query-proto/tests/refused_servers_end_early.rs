@@ -1,6 +1,6 @@
 //! A refused server is not queried until its deadline; but a forged refusal does not hide a live server.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_machine::Machine;
 use rallypoint_netsim::Link;

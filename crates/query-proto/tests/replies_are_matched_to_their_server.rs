@@ -1,6 +1,6 @@
 //! Replies that are delayed, repeated, reordered and damaged count only for the server that sent them.
 
-mod common;
+use crate::common;
 use common::*;
 use proptest::prelude::*;
 use rallypoint_machine::Machine;

@@ -1,6 +1,6 @@
 //! Replies are encoded when the info is set: a query allocates nothing.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_machine::Machine;
 use std::time::Instant;

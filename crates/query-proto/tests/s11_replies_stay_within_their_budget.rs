@@ -1,6 +1,6 @@
 //! A query proves nothing about its source, and its reply is many times larger: replies have budgets.
 
-mod common;
+use crate::common;
 use common::*;
 use proptest::prelude::*;
 use rallypoint_limit::{OverBudget, Scope, Unit};

@@ -1,6 +1,6 @@
 //! A partial reply is a reply, and names what is missing.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_machine::Machine;
 use rallypoint_netsim::{FilterAction, Link};

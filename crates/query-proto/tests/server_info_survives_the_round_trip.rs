@@ -1,6 +1,6 @@
 //! What a game gives its responder is what a prober of that responder returns.
 
-mod common;
+use crate::common;
 use common::*;
 use proptest::prelude::*;
 use rallypoint_machine::Machine;

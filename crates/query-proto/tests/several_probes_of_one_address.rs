@@ -1,6 +1,6 @@
 //! Several probes of one address: with different protocols at the same time, with the same one after the other.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_machine::Machine;
 use rallypoint_netsim::Link;

@@ -1,6 +1,6 @@
 //! A silent server takes its deadline, and delays no other server.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_machine::Machine;
 use rallypoint_netsim::Link;

@@ -1,7 +1,7 @@
 //! A large scan by one prober: every server is found, results are streamed, memory stays small, and the cost of a datagram does
 //! not depend on the number of servers.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_machine::Machine;
 use rallypoint_netsim::Link;

@@ -1,6 +1,6 @@
 //! Retries find every live server, and every part of its reply.
 
-mod common;
+use crate::common;
 use common::*;
 use rallypoint_netsim::Link;
 use rallypoint_query_proto::{ProberConfig, RttMethod};

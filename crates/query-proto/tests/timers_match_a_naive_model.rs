@@ -1,6 +1,6 @@
 //! The times of queries and timeouts, compared with a model that computes them for each server alone.
 
-mod common;
+use crate::common;
 use common::*;
 use proptest::prelude::*;
 use rallypoint_machine::Machine;

@@ -1,6 +1,6 @@
 //! A session survives a NAT that sends its datagrams from two addresses in turn (W53).
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_machine::Machine;

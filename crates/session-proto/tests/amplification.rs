@@ -1,6 +1,6 @@
 //! A player can claim to have moved to any address (S31). The server must not be turned into an amplifier by that.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_machine::Machine;

@@ -1,6 +1,6 @@
 //! A bottleneck is used, shared, and not flooded (S26).
 
-mod common;
+use crate::common;
 
 use common::{traffic::*, *};
 use rallypoint_netsim::{Link, Network, Node, NodeId};

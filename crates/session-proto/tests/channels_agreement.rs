@@ -1,6 +1,6 @@
 //! Both sides agree on the table of channels before the first message, or the session ends with a reason (W110).
 
-mod common;
+use crate::common;
 
 use common::{
     channels::{self, ChannelPair, EXPIRING, ORDERED, SEQUENCED, UNORDERED, table},

@@ -1,7 +1,7 @@
 //! What a game relies on beyond arrival: stale messages are not resent, receipts, one payload for many players, priorities,
 //! rates, and the last messages of a session (W111, W114).
 
-mod common;
+use crate::common;
 
 use common::{
     channels::{ChannelPair, ClientApp, EXPIRING, ORDERED, SEQUENCED, UNORDERED, table},

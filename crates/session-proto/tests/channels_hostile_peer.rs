@@ -1,6 +1,6 @@
 //! A peer that does not follow the message layer is disconnected with a reason, and costs bounded memory (W112).
 
-mod common;
+use crate::common;
 
 use common::{
     channels::{ChannelPair, ORDERED, SEQUENCED, UNORDERED, table},

@@ -1,6 +1,6 @@
 //! Reliable bulk does not delay a sequenced position of the same session (W114).
 
-mod common;
+use crate::common;
 
 use common::{channels::*, *};
 use rallypoint_netsim::Link;

@@ -1,7 +1,7 @@
 //! Whatever the network does, each channel keeps its promise: every mode against a naive model, with loss, reordering,
 //! duplication and new addresses (W110, W111).
 
-mod common;
+use crate::common;
 
 use common::{channels::*, *};
 use rallypoint_netsim::{Link, Rng};

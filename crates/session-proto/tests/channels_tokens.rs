@@ -1,6 +1,6 @@
 //! A server that verifies connect tokens admits only players with a valid one, in sessions whose key is pinned (W113).
 
-mod common;
+use crate::common;
 
 use common::{
     channels::{ChannelPair, table},

@@ -1,6 +1,6 @@
 //! How a session ends (S28), and how an idle one is kept alive (S29).
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;

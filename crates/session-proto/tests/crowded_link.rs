@@ -1,6 +1,6 @@
 //! A link that many players share recovers from a disturbance: neither copies nor resends keep it congested (S25, W72).
 
-mod common;
+use crate::common;
 
 use common::{players::*, *};
 use rallypoint_netsim::Link;

@@ -2,7 +2,7 @@
 //! first, and even then it neither keeps a session alive nor validates an address (W64). Datagrams that cannot be opened are
 //! dropped, however many (S30).
 
-mod common;
+use crate::common;
 
 use common::{forge::*, *};
 use rallypoint_netsim::Link;

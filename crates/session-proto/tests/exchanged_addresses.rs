@@ -1,6 +1,6 @@
 //! Players whose NAT gives them each other's ports get their own messages again, or a clean new login, within 10 s (W54).
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_netsim::{Link, Network, Node};

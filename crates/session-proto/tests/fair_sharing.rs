@@ -1,7 +1,7 @@
 //! Downloads share a bottleneck with each other and with TCP: they lose about as much as CUBIC flows in their place, and take a
 //! share like theirs (S26).
 
-mod common;
+use crate::common;
 
 use common::{bottleneck::*, *};
 use rallypoint_netsim::Link;

@@ -1,6 +1,6 @@
 //! A receiver that does not read blocks the sender, and nothing is lost (S22, S26).
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;

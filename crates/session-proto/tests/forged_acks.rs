@@ -1,7 +1,7 @@
 //! Forged acks neither slow a session down nor lose its messages, and a stream that can never continue ends with a reason
 //! (S24, W62, W63).
 
-mod common;
+use crate::common;
 
 use common::{forge::*, *};
 use rallypoint_netsim::Link;

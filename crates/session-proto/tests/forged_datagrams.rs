@@ -1,6 +1,6 @@
 //! Forged datagrams of every kind change nothing: all messages arrive in order, and no session ends.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_netsim::{Link, Rng};

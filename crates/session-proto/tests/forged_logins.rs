@@ -1,6 +1,6 @@
 //! A flood of forged logins locks no player out, and draws few bytes (S13, S14, S16).
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_netsim::{Link, Node, Rng};

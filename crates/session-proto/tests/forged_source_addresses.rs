@@ -1,6 +1,6 @@
 //! A source address is only a claim: a player cannot use a forged one to cut another player off.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_machine::Machine;

@@ -1,6 +1,6 @@
 //! Logins: plain, encrypted, pinned, refused, lost.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;

@@ -1,7 +1,7 @@
 //! Delivery times and goodput by round-trip time and loss. The tables are committed, so that a regression shows up in
 //! review. `RALLYPOINT_BLESS=1` writes them again.
 
-mod common;
+use crate::common;
 
 use common::{traffic::*, *};
 use rallypoint_netsim::Link;

@@ -1,6 +1,6 @@
 //! A peer that acknowledges nothing does not keep a session, and its window, for ever (W52).
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_machine::Machine;

@@ -1,6 +1,6 @@
 //! In steady state no datagram causes an allocation.
 
-mod common;
+use crate::common;
 
 use common::{CLIENT, SERVER, client_config, ms, server_config};
 use rallypoint_machine::{Machine, Transmit};

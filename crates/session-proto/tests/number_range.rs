@@ -1,6 +1,6 @@
 //! The end of the number range (S21): plain numbers wrap, an encrypted session ends.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;

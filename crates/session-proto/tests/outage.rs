@@ -1,6 +1,6 @@
 //! The network loses everything for 5 s, and then works again.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;

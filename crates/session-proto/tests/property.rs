@@ -1,7 +1,7 @@
 //! Whatever the network does, the delivered messages are a prefix of the sent ones, in order and each once; and all of them
 //! are delivered if the network recovers.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_netsim::{Link, Rng};

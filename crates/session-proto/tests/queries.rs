@@ -1,6 +1,6 @@
 //! Queries are answered within a budget (S2, S9 to S11).
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_netsim::{Link, ManualPeer};

@@ -1,7 +1,7 @@
 //! Players with `reconnect` come back after an outage, however few slots are free, and a restarted client gets its own slot
 //! back (S13, S17, S21, W35, W50).
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_netsim::{Link, Network, Node};

@@ -1,7 +1,7 @@
 //! Resend requests are few, and so is what they draw: neither asking for missing messages nor answering such a request can
 //! be used to flood a path (S25, W60, W61).
 
-mod common;
+use crate::common;
 
 use common::{forge::*, *};
 use rallypoint_netsim::Link;

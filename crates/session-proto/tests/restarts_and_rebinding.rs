@@ -1,6 +1,6 @@
 //! Clients and servers that restart, change their address, and reuse each other's slots.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;

@@ -1,7 +1,7 @@
 //! RSA-1024 logins: only if the feature is on and both server and client enable them (S20, S30).
 #![cfg(feature = "rsa")]
 
-mod common;
+use crate::common;
 
 use common::{forge::*, *};
 use rallypoint_netsim::Link;

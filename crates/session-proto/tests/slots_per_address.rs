@@ -1,6 +1,6 @@
 //! One address cannot occupy all slots, and joining and leaving keeps no player out (W35, S17).
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_machine::Machine;

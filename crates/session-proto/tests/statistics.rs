@@ -1,6 +1,6 @@
 //! The statistics of a connection show the loss and the round-trip time of the network, whatever is done about them.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;

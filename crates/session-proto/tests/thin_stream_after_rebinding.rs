@@ -1,6 +1,6 @@
 //! A stream of small messages continues at its rate after its client's address has changed (S31), on a long path with loss.
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;

@@ -1,6 +1,6 @@
 //! The cost of game traffic, and the copies of thin streams.
 
-mod common;
+use crate::common;
 
 use common::{traffic::*, *};
 use rallypoint_netsim::Link;

@@ -1,7 +1,7 @@
 //! Messages that were acknowledged are delivered, however the session ends: they are kept until they are read, and the end is
 //! reported after them (W51).
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_machine::Machine;

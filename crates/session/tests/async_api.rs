@@ -1,6 +1,6 @@
 //! The async API.
 
-mod common;
+use crate::common;
 
 use common::{all_encryptions, client_options, key, server_options};
 use rallypoint_session::{

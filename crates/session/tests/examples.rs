@@ -1,6 +1,6 @@
 //! The examples are short enough to read at a glance, and work together.
 
-mod common;
+use crate::common;
 
 use common::until;
 use rallypoint_session::{ClientConfig, ClientEvent, Encryption, PolledClient};

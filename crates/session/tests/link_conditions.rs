@@ -1,6 +1,6 @@
 //! Messages arrive over a simulated bad network.
 
-mod common;
+use crate::common;
 
 use common::{Pair, client_options, server_options};
 use rallypoint_session::{ClientOptions, Encryption, LinkConditions, ServerOptions, SessionClient, SessionServer};

@@ -2,7 +2,7 @@
 //!
 //! How many messages are kept depends on the real time that acks take, so on a busy machine a buffer may still grow.
 
-mod common;
+use crate::common;
 
 use common::{Pair, client_options, server_options, until};
 use rallypoint_session::{ClientEvent, Encryption, ServerEvent, SessionClient, SessionServer};

@@ -1,6 +1,6 @@
 //! The polled API: everything happens in `poll`.
 
-mod common;
+use crate::common;
 
 use common::{Pair, all_encryptions, client_options, server_options, until};
 use rallypoint_session::{

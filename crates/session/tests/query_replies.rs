@@ -1,6 +1,6 @@
 //! A server answers queries with its current info.
 
-mod common;
+use crate::common;
 
 use common::{server_options, until};
 use rallypoint_machine::Machine;

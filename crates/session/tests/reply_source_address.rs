@@ -1,7 +1,7 @@
 //! A server that listens on all addresses of a machine replies from the address that was contacted, where the system reports it.
 #![cfg(all(target_os = "linux", not(rallypoint_portable)))]
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_harness::skip;

@@ -1,6 +1,6 @@
 //! With streams, messages may have any length, and small ones share datagrams (S33).
 
-mod common;
+use crate::common;
 
 use common::{Pair, client_options, server_options, until};
 use rallypoint_session::{ClientEvent, ClientOptions, Encryption, SendError, ServerOptions};

@@ -1,6 +1,6 @@
 //! Messages that were acknowledged are read also after the end of a session, which is reported after them (W51).
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_session::{

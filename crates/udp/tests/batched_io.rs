@@ -1,6 +1,6 @@
 //! Datagrams are sent and received in batches; truncated datagrams report their real length; nothing empty is ever sent.
 
-mod common;
+use crate::common;
 
 use common::{any_v4, any_v6, eventually};
 use rallypoint_machine::Transmit;

@@ -1,7 +1,7 @@
 //! A socket with an error queue reports which of its datagrams were not delivered, and still delivers the others.
 #![cfg(all(target_os = "linux", not(rallypoint_portable)))]
 
-mod common;
+use crate::common;
 
 use common::TIMEOUT;
 use rallypoint_machine::{DeliveryError, Transmit};

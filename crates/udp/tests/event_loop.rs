@@ -1,6 +1,6 @@
 //! The event loop runs any state machine on real sockets.
 
-mod common;
+use crate::common;
 
 use common::{any_v4, any_v6};
 use rallypoint_machine::{Machine, Transmit};

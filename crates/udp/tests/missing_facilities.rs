@@ -1,7 +1,7 @@
 //! What a platform does not have is refused, and what does not need it works.
 #![cfg(not(all(target_os = "linux", not(rallypoint_portable))))]
 
-mod common;
+use crate::common;
 
 use common::any_v4;
 use rallypoint_udp::UdpSocket;

@@ -1,6 +1,6 @@
 //! A peer that refuses datagrams does not disturb what others send: on Windows a socket would otherwise fail with error 10054.
 
-mod common;
+use crate::common;
 
 use common::{any_v4, eventually};
 use rallypoint_machine::Transmit;

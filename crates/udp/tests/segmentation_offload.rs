@@ -1,6 +1,6 @@
 //! Datagrams for one destination are sent and received in one buffer where the system can (GSO, GRO), elsewhere one by one.
 
-mod common;
+use crate::common;
 
 use common::{any_v4, any_v6, eventually};
 use rallypoint_machine::Transmit;

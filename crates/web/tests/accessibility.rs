@@ -1,6 +1,6 @@
 //! axe-core reports no accessibility violation on any page: light and dark, wide and narrow.
 
-mod common;
+use crate::common;
 
 use common::{
     LOBBY, Server, Site,

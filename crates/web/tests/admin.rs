@@ -1,6 +1,6 @@
 //! The admin API: bans, notes, unlisting and the audit log, for holders of the token only.
 
-mod common;
+use crate::common;
 
 use common::{Response, Server, Site, TIMEOUT, connect, read_response, schema::check, wait_until};
 use rallypoint_lobby::LobbyOptions;

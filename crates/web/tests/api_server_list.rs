@@ -1,6 +1,6 @@
 //! JSON of server lists, lobbies and single servers.
 
-mod common;
+use crate::common;
 
 use common::{LOBBY, Server, Site};
 use rallypoint_history::export::parse_time;

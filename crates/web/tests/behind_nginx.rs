@@ -1,6 +1,6 @@
 //! The block for nginx in docs/operating.md works as it is: visitors keep their addresses, and live events are not delayed.
 
-mod common;
+use crate::common;
 
 use common::{EventStream, Response, Server, Site, read_response, wait_until};
 use rallypoint_web::WebOptions;

@@ -1,6 +1,6 @@
 //! The front page of 10,000 servers is small, and so is its live traffic.
 
-mod common;
+use crate::common;
 
 use common::{EventStream, LOBBY, Site, connect, read_response};
 use rallypoint_wire::lobby::{Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};

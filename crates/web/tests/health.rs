@@ -1,6 +1,6 @@
 //! Liveness and readiness probes: `/healthz` and `/readyz`.
 
-mod common;
+use crate::common;
 
 use common::{Server, Site, wait_until};
 use rallypoint_history::{History, HistoryOptions, Observation};

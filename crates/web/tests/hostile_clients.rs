@@ -1,6 +1,6 @@
 //! Limits against slow, oversized, malformed and too many requests.
 
-mod common;
+use crate::common;
 
 use common::{EventStream, Server, Site, connect, read_response, wait_until};
 use rallypoint_web::{WebLimits, WebOptions};

@@ -1,6 +1,6 @@
 //! Invalid, excessive and cross-origin requests: errors are problem details (RFC 9457) that programs can read.
 
-mod common;
+use crate::common;
 
 use common::{Server, Site};
 use rallypoint_limit::Rate;

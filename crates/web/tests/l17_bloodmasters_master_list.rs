@@ -1,6 +1,6 @@
 //! The Bloodmasters master list: a server that announces itself is probed before it is listed.
 
-mod common;
+use crate::common;
 
 use common::{
     Site, connect,

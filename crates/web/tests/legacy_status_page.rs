@@ -1,6 +1,6 @@
 //! `/status` has the structure of the Faucet lobby's status page, on which programs that parse it rely.
 
-mod common;
+use crate::common;
 
 use common::{LOBBY, Server, Site};
 use rallypoint_web::{LobbyNames, WebOptions};

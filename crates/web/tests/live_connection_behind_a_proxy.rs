@@ -1,6 +1,6 @@
 //! A page survives a restart of the lobby behind a proxy, which answers 502, 503 or 429 meanwhile.
 
-mod common;
+use crate::common;
 
 use common::{Server, Site, browser::Browser};
 use std::{

@@ -1,6 +1,6 @@
 //! The event stream: no change is lost, not even across reconnects.
 
-mod common;
+use crate::common;
 
 use common::{EventStream, LOBBY, Server, Site, connect, read_response, wait_until};
 use rallypoint_web::{WebLimits, WebOptions};

@@ -1,7 +1,7 @@
 //! `/metrics`: valid in the exposition format, documented, and complete for the dashboard and the alerts.
 
-mod common;
-mod exposition;
+use crate::common;
+use crate::exposition;
 
 use common::{Server, Site, request, wait_until};
 use exposition::{Metrics, parse};

@@ -1,7 +1,7 @@
 //! Clients that hold connections, event streams or unread responses do not keep those of other networks out: a connection without
 //! a request is closed first, then one of the network that has most.
 
-mod common;
+use crate::common;
 
 use common::{EventStream, Response, Server, Site, read_response, wait_until};
 use rallypoint_web::{WebLimits, WebOptions};

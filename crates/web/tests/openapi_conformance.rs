@@ -1,6 +1,6 @@
 //! Valid and invalid requests generated from the OpenAPI document: every response matches its description.
 
-mod common;
+use crate::common;
 
 use common::{LOBBY, Response, Server, Site, schema::check};
 use proptest::{

@@ -1,6 +1,6 @@
 //! The pages at all widths: names are readable, nothing is cut off, and nothing moves while a page loads or changes.
 
-mod common;
+use crate::common;
 
 use common::{LOBBY, Server, Site, browser::Browser};
 use rallypoint_wire::lobby::Occupancy;

@@ -1,6 +1,6 @@
 //! The pages in a real browser. Without one these tests are skipped, except under `cargo xtask test`.
 
-mod common;
+use crate::common;
 
 use common::{Server, Site, browser::Browser, wait_until};
 use rallypoint_history::{History, HistoryOptions, Observation};

@@ -1,6 +1,6 @@
 //! Every page works without JavaScript, has no inline script or style, and is determined by its URL.
 
-mod common;
+use crate::common;
 
 use common::{LOBBY, Server, Site};
 use rallypoint_wire::lobby::Occupancy;

@@ -1,6 +1,6 @@
 //! The page of a server, its badge, its embed frame and the link to its website, also with hostile values.
 
-mod common;
+use crate::common;
 
 use common::{Response, Server, Site};
 

@@ -1,7 +1,7 @@
 //! What the operator gives the pages: title, welcome text, logo, colour, base path, map pictures, join links; and what other sites
 //! use: feeds and link previews.
 
-mod common;
+use crate::common;
 
 use common::{LOBBY, Server, Site};
 use rallypoint_web::{SiteSettings, WebOptions};

@@ -1,6 +1,6 @@
 //! The HTTP view of verification: the states in JSON, the badges and players on the pages, and the filters.
 
-mod common;
+use crate::common;
 
 use common::{
     Server, Site,

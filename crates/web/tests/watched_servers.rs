@@ -1,6 +1,6 @@
 //! The HTTP view of watched servers, which the lobby queries instead of waiting for their registrations.
 
-mod common;
+use crate::common;
 
 use common::{
     LOBBY, Site,

@@ -1,6 +1,6 @@
 //! `/why`: the page that explains why a server is not listed.
 
-mod common;
+use crate::common;
 
 use common::{Server, Site, wait_until};
 

@@ -1,0 +1,34 @@
+//! The tests of this crate, one file per behaviour. One program, because linking a program per file takes minutes.
+
+mod admin_manages_bans_and_notes;
+mod all_lists_of_a_lobby;
+mod announce_registers;
+mod announce_reports_unlisting;
+mod browse_in_a_terminal;
+mod check_reports_to_monitoring;
+mod command_outputs;
+mod completions_and_man;
+mod doctor_diagnoses;
+mod help_and_documentation;
+mod history_is_exported;
+mod host_and_join_chat;
+mod host_is_listed_and_measured;
+mod host_kicks;
+mod join_in_a_pipe;
+mod join_reconnects;
+mod list_shows_a_lobby;
+mod output_for_programs;
+mod output_in_pipes_and_terminals;
+mod ping_measures;
+mod query_shows_servers;
+mod respond_answers;
+mod scan_debug_and_capture;
+mod scan_exit_codes;
+mod scan_targets;
+mod serve_notifies_systemd;
+mod serve_probes_watched_servers;
+mod serve_refuses;
+mod serve_reloads;
+mod serve_starts;
+mod serve_stops;
+mod watch_reports_changes;

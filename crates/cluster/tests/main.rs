@@ -1,0 +1,13 @@
+//! The tests of this crate, one file per behaviour. One program, because linking a program per file takes minutes.
+
+mod bans_wait_for_the_store;
+mod clock_of_the_store;
+mod forged_takeover;
+mod hostile_store;
+mod mass_expiry;
+mod nodes_converge;
+mod outages;
+mod registrations_reach_all_nodes;
+mod scripts_match_the_model;
+mod store_errors;
+mod support;

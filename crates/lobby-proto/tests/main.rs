@@ -1,0 +1,37 @@
+//! The tests of this crate, one file per behaviour. One program, because linking a program per file takes minutes.
+
+mod admin_bans;
+mod announced_servers;
+mod bans;
+mod batches;
+mod caps;
+mod expiry;
+mod forged_checks;
+mod forged_takeover;
+mod full_registry;
+mod halted;
+mod large_registrations;
+mod legacy;
+mod limits;
+mod lists;
+mod matches_naive_model;
+mod memory_is_bounded;
+mod naive;
+mod outcomes;
+mod over_the_network;
+mod private_sources;
+mod probed_servers;
+mod reachability;
+mod real_registrations;
+mod recent_outcomes;
+mod refresh_allocates_nothing;
+mod reload;
+mod replace;
+mod replies_without_checks;
+mod restart;
+mod revisions;
+mod secret_ids;
+mod support;
+mod two_families;
+mod unregister;
+mod x_query;

@@ -1,0 +1,6 @@
+//! The tests of this crate, one file per behaviour. One program, because linking a program per file takes minutes.
+
+mod http_responses_are_bounded;
+mod https_verifies_certificates;
+mod scanner_scans_lists_and_servers;
+mod tcp_servers_are_connected_to;

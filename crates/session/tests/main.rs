@@ -1,0 +1,12 @@
+//! The tests of this crate, one file per behaviour. One program, because linking a program per file takes minutes.
+
+mod async_api;
+mod common;
+mod examples;
+mod link_conditions;
+mod no_allocation;
+mod polled_api;
+mod query_replies;
+mod reply_source_address;
+mod streams;
+mod unread_messages;
