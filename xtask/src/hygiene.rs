@@ -192,7 +192,7 @@ mod tests {
         project.file("crates/wire/Cargo.toml", "[[test]]\nname = \"vectors\"\n");
         project.file("crates/wire/tests/main.rs", "mod lists;\n");
         for name in ["lists", "vectors", "expiry"] {
-            project.file(format!("crates/wire/tests/{name}.rs"), "");
+            project.file(&format!("crates/wire/tests/{name}.rs"), "");
         }
         let found = problems(&project).unwrap();
         assert_eq!(found.len(), 1, "{found:?}");

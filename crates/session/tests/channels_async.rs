@@ -1,6 +1,6 @@
 //! Channels in async programs: the same API as in game loops, with calls that wait.
 
-mod common;
+use crate::common;
 
 use common::{client_options, server_options};
 use rallypoint_session::{

@@ -1,6 +1,6 @@
 //! Channels in game loops: messages of each mode, long ones, receipts, broadcast, login decisions, tokens, mismatched peers.
 
-mod common;
+use crate::common;
 
 use common::{all_encryptions, client_options, key, server_options, until};
 use rallypoint_session::{

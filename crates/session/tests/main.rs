@@ -1,6 +1,8 @@
 //! The tests of this crate, one file per behaviour. One program, because linking a program per file takes minutes.
 
 mod async_api;
+mod channels_async;
+mod channels_polled;
 mod common;
 mod examples;
 mod link_conditions;
