@@ -16,6 +16,8 @@ mod bulk_limit;
 mod client;
 mod droppable;
 mod fault;
+mod plain_session;
+mod player_session;
 mod rate_limit;
 mod reassembly;
 mod receive_channel;

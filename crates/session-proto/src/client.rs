@@ -288,7 +288,8 @@ impl Client {
         // Messages of sessions long ago are dropped: the application evidently does not read them.
         let dropped = self.unread.len().saturating_sub(MAX_UNREAD_SESSIONS - 1);
         self.unread.iter_mut().take(dropped).for_each(|unread| *unread = None);
-        let is_unread = reason != DisconnectReason::Closed && connection.is_readable();
+        let is_ours = matches!(reason, DisconnectReason::Closed | DisconnectReason::Channels(_));
+        let is_unread = !is_ours && connection.is_readable();
         self.unread.push_back(is_unread.then(|| connection.into_unread()));
         self.events.push_back(ClientEvent::Disconnected(reason));
     }

@@ -177,6 +177,9 @@ pub enum SessionConfigError {
     /// Connect tokens cannot be used with these settings.
     #[error(transparent)]
     Token(crate::TokenError),
+    /// The channels cannot be used with these settings.
+    #[error(transparent)]
+    Channels(crate::ChannelTableError),
     /// A budget is invalid.
     #[error("{field}: {error}")]
     Budget {

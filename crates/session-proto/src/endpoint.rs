@@ -92,6 +92,8 @@ pub struct Endpoint {
     copies: CopyBudget,
     /// Bytes of messages that are kept, of all connections.
     memory: usize,
+    /// Bytes that a layer above keeps, of the same budget.
+    reserved: usize,
     stats: EndpointStats,
 }
 
@@ -119,6 +121,7 @@ impl Endpoint {
             events: VecDeque::new(),
             copies: CopyBudget::default(),
             memory: 0,
+            reserved: 0,
             stats: EndpointStats::default(),
             rng,
             config,
@@ -133,7 +136,7 @@ impl Endpoint {
             logins_evicted: self.half_open.evicted,
             half_open: self.half_open.len(),
             players: self.player_count,
-            memory: self.memory + self.departed.memory(),
+            memory: self.memory + self.departed.memory() + self.reserved,
             ..self.stats
         }
     }
@@ -239,6 +242,11 @@ impl Endpoint {
         let (to, len) = self.queries.poll_transmit(out)?;
         self.stats.unvalidated_bytes += len as u64;
         Some(Transmit::one(to, len))
+    }
+
+    /// Sets the number of bytes that a layer above keeps: they count as memory of the endpoint.
+    pub(crate) fn set_reserved(&mut self, bytes: usize) {
+        self.reserved = bytes;
     }
 
     /// Calls a function that changes a player's connection.

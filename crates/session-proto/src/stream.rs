@@ -141,6 +141,12 @@ impl StreamReader {
         self.header().map(|_| ())
     }
 
+    /// Number of bytes that were not read as frames yet.
+    #[must_use]
+    pub fn buffered(&self) -> usize {
+        self.bytes.len() - self.read
+    }
+
     /// The next complete frame, if there is one.
     ///
     /// # Errors

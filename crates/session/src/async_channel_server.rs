@@ -216,6 +216,12 @@ impl AsyncChannelServer {
         self.driver.with(|server| server.players().collect())
     }
 
+    /// Whether a player has channels; if not, it has only [`ServerChannels::plain_channel`].
+    #[must_use]
+    pub fn has_channels(&self, player: PlayerId) -> bool {
+        self.driver.with(|server| server.has_channels(player))
+    }
+
     /// Current round-trip time, loss and throughput of a player's connection.
     #[must_use]
     pub fn stats(&self, player: PlayerId) -> Option<ConnectionStats> {

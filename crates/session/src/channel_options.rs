@@ -15,6 +15,10 @@ pub struct ServerChannels {
     /// Whether [`ServerEvent::LoginRequest`](crate::ServerEvent::LoginRequest) is raised for each player, and the application
     /// decides. Off by default.
     pub decides_logins: bool,
+    /// The channel of players whose client has no channels, and who have no other: reliable and ordered. Such a client sets
+    /// [`ClientOptions::stream`](crate::ClientOptions::stream) to the maximum size of that channel. None by default: their
+    /// logins are refused.
+    pub plain_channel: Option<ChannelIndex>,
 }
 
 /// The channels of a client. A [`ChannelTable`] alone has no token.
@@ -63,7 +67,7 @@ pub(crate) fn check_stream(stream: Option<usize>) -> Result<(), SetupError> {
 
 impl From<ChannelTable> for ServerChannels {
     fn from(table: ChannelTable) -> Self {
-        Self { table, token_issuer: None, decides_logins: false }
+        Self { table, token_issuer: None, decides_logins: false, plain_channel: None }
     }
 }
 

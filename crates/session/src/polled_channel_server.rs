@@ -73,8 +73,9 @@ impl PolledChannelServer {
         let sockets = socket_driver::listen(&options.listen, options.receive_buffer)?;
         let now = clock::now();
         let tokens = channels.verifier(now);
-        let ServerChannels { table, decides_logins, .. } = channels;
-        let config = ChannelServerConfig { endpoint: options.endpoint, channels: table, tokens, decides_logins };
+        let ServerChannels { table, decides_logins, plain_channel, .. } = channels;
+        let config =
+            ChannelServerConfig { endpoint: options.endpoint, channels: table, tokens, decides_logins, plain_channel };
         let server = ChannelServer::new(now, config, entropy::bytes()?)?;
         Ok(Self {
             driver: SocketDriver::new(server, sockets, options.link_conditions),
@@ -179,6 +180,12 @@ impl PolledChannelServer {
     /// All players who are accepted.
     pub fn players(&self) -> impl Iterator<Item = PlayerId> {
         self.server().players()
+    }
+
+    /// Whether a player has channels; if not, it has only [`ServerChannels::plain_channel`].
+    #[must_use]
+    pub fn has_channels(&self, player: PlayerId) -> bool {
+        self.server().has_channels(player)
     }
 
     /// A player's connection: address, encryption, statistics.

@@ -33,6 +33,9 @@ pub enum ChannelFault {
     /// More unfinished messages than a correct peer can have.
     #[error("too many unfinished messages")]
     Unfinished,
+    /// The unfinished messages of all players take too much of the server's memory, and those of this player the most.
+    #[error("the server has no memory for such large messages now")]
+    Memory,
     /// Receipts are not taken.
     #[error("too many receipts are waiting")]
     Receipts,

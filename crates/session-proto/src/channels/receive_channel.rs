@@ -1,7 +1,9 @@
 //! The receiving half of one channel: order, newest wins, reassembly.
 
 use super::{
-    Channel, ChannelFault, ChannelIndex, ChannelMode, reassembly::PartialMessage, send_channel::CREDIT_WINDOW,
+    Channel, ChannelFault, ChannelIndex, ChannelMode,
+    reassembly::{ENTRY, PartialMessage},
+    send_channel::CREDIT_WINDOW,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -119,8 +121,9 @@ impl ReceiveChannel {
                     drain(self.index, next, waiting, out);
                     return Ok((Delivery::Now, number));
                 }
-                *out.memory += body.len();
-                waiting.insert(number, Waiting::Complete(body.to_vec()));
+                let bytes = body.to_vec();
+                *out.memory += memory_of(&bytes);
+                waiting.insert(number, Waiting::Complete(bytes));
                 Ok((Delivery::Later, number))
             }
             State::Unordered { next, arrived, partial, .. } => {
@@ -171,7 +174,7 @@ impl ReceiveChannel {
                 if insert(partial, out.memory)? {
                     let overhead = partial.memory();
                     let bytes = std::mem::replace(partial, PartialMessage::new(0)).into_bytes();
-                    *out.memory = *out.memory - overhead + bytes.len();
+                    *out.memory = *out.memory - overhead + memory_of(&bytes);
                     *entry = Waiting::Complete(bytes);
                     drain(self.index, next, waiting, out);
                 }
@@ -287,11 +290,16 @@ fn mark(next: &mut u64, arrived: &mut VecDeque<bool>, number: u64) -> bool {
     true
 }
 
+/// Memory that a complete message takes until it is handed to the application.
+pub(super) fn memory_of(bytes: &Vec<u8>) -> usize {
+    ENTRY + bytes.capacity()
+}
+
 /// Delivers a message that was put together.
 fn complete(channel: ChannelIndex, number: u64, message: PartialMessage, out: &mut Output<'_>) {
     *out.memory -= message.memory();
     let bytes = message.into_bytes();
-    *out.memory += bytes.len();
+    *out.memory += memory_of(&bytes);
     out.ready.push_back((channel, number, bytes));
 }
 

@@ -2,7 +2,9 @@
 
 use super::{
     ChannelFault, ChannelIndex, ChannelTable,
-    receive_channel::{Delivery, Fragment, Output, ReceiveChannel},
+    reassembly::ENTRY,
+    receive_channel::{Delivery, Fragment, Output, ReceiveChannel, memory_of},
+    send_channel::CREDIT_WINDOW,
     sender::Sender,
 };
 use crate::connection::Side;
@@ -14,6 +16,9 @@ use std::{collections::VecDeque, ops::Range};
 
 /// Maximum number of receipts of a channel that wait to be sent. A peer that acknowledges nothing could make them pile up.
 const MAX_PENDING_RECEIPTS: usize = 1 << 15;
+
+/// Maximum number of records in a payload: a message without bytes takes five.
+const MAX_RECORDS: usize = MAX_DATAGRAM / 5;
 
 /// The receiving half of a session.
 #[derive(Debug)]
@@ -67,8 +72,11 @@ impl Receiver {
             (Side::Server, true) => MAX_ENCRYPTED_TO_SERVER,
             (Side::Client, true) => MAX_ENCRYPTED_TO_CLIENT,
         };
-        // One unfinished message of each channel, and everything that can be under way.
-        let unfinished: usize = channels.iter().map(|channel| channel.max_size() * 9 / 8).sum();
+        // One unfinished message of each channel, and everything that can be under way: payloads full of fragments, or of
+        // messages without bytes.
+        let unfinished: usize = channels.iter().map(|channel| channel.max_size() * 9 / 8 + 8 * MAX_DATAGRAM).sum();
+        let messages = (window * MAX_RECORDS).min(channels.len() * CREDIT_WINDOW as usize);
+        let under_way = window * (MAX_DATAGRAM + ENTRY) + messages * ENTRY;
         Self {
             channels,
             payload: Vec::with_capacity(MAX_DATAGRAM),
@@ -76,9 +84,23 @@ impl Receiver {
             ready: VecDeque::new(),
             current: Current::Payload(0..0),
             memory: 0,
-            max_memory: unfinished + window * MAX_DATAGRAM,
+            max_memory: unfinished + under_way,
             fragment: payload - FRAGMENT_HEADER,
         }
+    }
+
+    /// Drops everything that was received.
+    pub fn clear(&mut self) {
+        self.channels.clear();
+        self.ready.clear();
+        self.payload.clear();
+        self.offset = 0;
+        self.memory = 0;
+    }
+
+    /// Bytes of memory that unfinished and waiting messages take.
+    pub fn memory(&self) -> usize {
+        self.memory
     }
 
     /// Whether a message or a record is left that was received already.
@@ -96,7 +118,7 @@ impl Receiver {
     ) -> Result<Option<ChannelIndex>, ChannelFault> {
         loop {
             if let Some((channel, number, bytes)) = self.ready.pop_front() {
-                self.memory -= bytes.len();
+                self.memory -= memory_of(&bytes);
                 self.current = Current::Stored(bytes);
                 self.on_delivered(channel, number, replies)?;
                 return Ok(Some(channel));

@@ -12,6 +12,10 @@ use std::{
 /// the range of a sequence, so that none is ambiguous.
 pub(super) const CREDIT_WINDOW: u64 = 16_384;
 
+/// Number of messages of a channel with receipts that may be sent before the peer's application has read the first: half of the
+/// range of a sequence.
+const RECEIPT_WINDOW: usize = 1 << 15;
+
 /// Maximum number of messages that wait in a queue, however small they are.
 const MAX_QUEUED: usize = 65_536;
 
@@ -72,6 +76,9 @@ pub(super) struct SendChannel {
     next_number: u64,
     /// Positions before this one may be sent.
     credit_end: u64,
+    /// In a channel with receipts: whether a receipt is missing, for the messages from `receipt_base` on.
+    unconfirmed: Option<VecDeque<bool>>,
+    receipt_base: u64,
     /// There was no room for a message.
     pub is_blocked: bool,
 }
@@ -91,6 +98,8 @@ impl SendChannel {
             queued: 0,
             next_number: 0,
             credit_end: CREDIT_WINDOW,
+            unconfirmed: channel.receipts.then(VecDeque::new),
+            receipt_base: 0,
             is_blocked: false,
         }
     }
@@ -133,7 +142,9 @@ impl SendChannel {
 
     /// The next message, if its position may be sent.
     pub fn front(&self) -> Option<&QueuedMessage> {
-        self.queue.front().filter(|front| !self.mode.is_reliable() || front.number < self.credit_end)
+        let is_confirmed = self.unconfirmed.as_ref().is_none_or(|waiting| waiting.len() < RECEIPT_WINDOW);
+        let front = self.queue.front().filter(|_| is_confirmed)?;
+        (!self.mode.is_reliable() || front.number < self.credit_end).then_some(front)
     }
 
     /// Assigns the position of the next message if it has none, and returns it with its expiry.
@@ -156,6 +167,9 @@ impl SendChannel {
     /// Removes the next message, which was sent.
     pub fn pop(&mut self, spare: &mut Vec<Vec<u8>>) {
         if let Some(sent) = self.queue.pop_front() {
+            if let Some(unconfirmed) = &mut self.unconfirmed {
+                unconfirmed.push_back(true);
+            }
             self.recycle(sent, spare);
         }
     }
@@ -170,7 +184,12 @@ impl SendChannel {
     /// The peer has received everything before this position. Returns false if that was never sent.
     pub fn on_credit(&mut self, sequence: u16) -> bool {
         let confirmed = self.credit_end - CREDIT_WINDOW;
-        let number = confirmed + u64::from(sequence.wrapping_sub(confirmed as u16));
+        let ahead = sequence.wrapping_sub(confirmed as u16);
+        if ahead >= 1 << 15 {
+            // A later one has overtaken it.
+            return self.mode.is_reliable() && confirmed >= u64::from(ahead.wrapping_neg());
+        }
+        let number = confirmed + u64::from(ahead);
         if !self.mode.is_reliable() || number > self.sent_end() {
             return false;
         }
@@ -178,17 +197,25 @@ impl SendChannel {
         true
     }
 
-    /// The message of a receipt, if it was sent.
-    pub fn on_receipt(&self, sequence: u16) -> Option<MessageId> {
-        let end = self.sent_end();
-        let back = u64::from((end as u16).wrapping_sub(sequence));
-        let number = end.checked_sub(if back == 0 { 1 << 16 } else { back })?;
-        self.mode.is_reliable().then_some(MessageId { channel: self.index, number })
+    /// The message of a receipt, if it was sent and has had none.
+    pub fn on_receipt(&mut self, sequence: u16) -> Option<MessageId> {
+        let unconfirmed = self.unconfirmed.as_mut()?;
+        let offset = sequence.wrapping_sub(self.receipt_base as u16);
+        let number = self.receipt_base + u64::from(offset);
+        let is_missing = unconfirmed.get_mut(usize::from(offset))?;
+        if !std::mem::take(is_missing) {
+            return None;
+        }
+        while unconfirmed.front() == Some(&false) {
+            unconfirmed.pop_front();
+            self.receipt_base += 1;
+        }
+        Some(MessageId { channel: self.index, number })
     }
 
-    /// The position after the last message of which something was sent.
+    /// The position after the last message that was sent completely.
     fn sent_end(&self) -> u64 {
-        self.queue.front().map_or(self.next_number, |front| front.number + u64::from(front.fragments_sent > 0))
+        self.queue.front().map_or(self.next_number, |front| front.number)
     }
 
     fn drop_back(&mut self, spare: &mut Vec<Vec<u8>>) {
@@ -204,5 +231,65 @@ impl SendChannel {
         {
             spare.push(bytes);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A channel with receipts that has sent `count` messages.
+    fn sent(count: usize) -> SendChannel {
+        let settings = Channel { receipts: true, ..Channel::new(ChannelMode::ReliableOrdered, 10_000) };
+        let mut channel = SendChannel::new(ChannelIndex::default(), &settings, 10_000);
+        let mut spare = Vec::new();
+        for _ in 0..count {
+            channel.push(Instant::now(), Payload::Owned(vec![1]), &mut spare).unwrap();
+            channel.pop(&mut spare);
+        }
+        channel
+    }
+
+    #[test]
+    fn w117_a_credit_that_was_overtaken_is_not_a_lie() {
+        let mut channel = sent(9_000);
+        assert!(channel.on_credit(8_192));
+        assert!(channel.on_credit(4_096), "resent after a loss, it arrives late");
+        assert_eq!(channel.credit_end, 8_192 + CREDIT_WINDOW);
+        assert!(channel.on_credit(8_192));
+        assert!(!channel.on_credit(9_001), "never sent");
+        assert!(!sent(9_000).on_credit(u16::MAX), "before the first");
+    }
+
+    #[test]
+    fn w117_a_message_has_one_receipt() {
+        let mut channel = sent(3);
+        let id = |number| Some(MessageId { channel: ChannelIndex::default(), number });
+        assert_eq!(channel.on_receipt(1), id(1));
+        assert_eq!(channel.on_receipt(1), None, "twice");
+        assert_eq!(channel.on_receipt(0), id(0));
+        assert_eq!((channel.on_receipt(0), channel.on_receipt(1), channel.on_receipt(3)), (None, None, None));
+        assert_eq!(channel.on_receipt(2), id(2));
+        assert_eq!(channel.unconfirmed.as_ref().map(VecDeque::len), Some(0));
+    }
+
+    #[test]
+    fn w117_a_message_that_is_sent_in_part_has_no_receipt_and_no_credit() {
+        let mut channel = sent(1);
+        channel.push(Instant::now(), Payload::Owned(vec![1; 5_000]), &mut Vec::new()).unwrap();
+        channel.start_front();
+        channel.on_fragment_sent();
+        assert_eq!(channel.on_receipt(1), None);
+        assert!(channel.on_credit(1) && !channel.on_credit(2));
+    }
+
+    #[test]
+    fn w117_without_receipts_no_more_is_sent_than_can_be_told_apart() {
+        let mut channel = sent(RECEIPT_WINDOW);
+        channel.credit_end = u64::MAX;
+        channel.push(Instant::now(), Payload::Owned(vec![1]), &mut Vec::new()).unwrap();
+        assert!(channel.front().is_none());
+        assert!(channel.on_receipt(0).is_some());
+        assert!(channel.front().is_some());
     }
 }

@@ -143,7 +143,7 @@ impl Sender {
 
     pub fn handle_receipt(&mut self, channel: ChannelIndex, sequences: Sequences<'_>) -> Result<(), ChannelFault> {
         let fault = ChannelFault::OutOfRange(channel.get());
-        let channel = self.channels.get(usize::from(channel.get())).ok_or(fault)?;
+        let channel = self.channels.get_mut(usize::from(channel.get())).ok_or(fault)?;
         for sequence in sequences.iter() {
             let id = channel.on_receipt(sequence).ok_or(fault)?;
             if self.receipts.len() >= MAX_RECEIPTS {

@@ -1,7 +1,10 @@
 //! The server side of sessions with channels.
 
 use super::{
-    ChannelFault, ChannelIndex, ChannelTable, MessageId, Payload, TokenClaims, TokenError, TokenVerifier,
+    ChannelFault, ChannelIndex, ChannelMode, ChannelTable, ChannelTableError, MessageId, Payload, TokenClaims,
+    TokenError, TokenVerifier,
+    plain_session::PlainSession,
+    player_session::{Layer, PlayerSession},
     session::{ChannelSession, parse_hello, send_hello},
 };
 use crate::{
@@ -37,6 +40,9 @@ pub struct ChannelServerConfig {
     /// Whether [`ServerEvent::LoginRequest`] is raised for each player, and the application decides. Off by default: every
     /// player is accepted whose table and token are valid.
     pub decides_logins: bool,
+    /// The channel of players whose game does not name the message layer (W115), and who therefore have no other: reliable and
+    /// ordered, carried as a stream (S33). None by default: such players are refused (S18).
+    pub plain_channel: Option<ChannelIndex>,
 }
 
 /// A player who wants to join.
@@ -59,6 +65,10 @@ pub struct ChannelServer {
     window: usize,
     tokens: Option<(TokenVerifier, PublicKey)>,
     decides_logins: bool,
+    plain_channel: Option<ChannelIndex>,
+    /// Bytes of unfinished and waiting messages of all players, and their maximum: half of [`EndpointConfig::memory`].
+    memory: usize,
+    max_memory: usize,
     sessions: HashMap<PlayerId, PlayerSession, RandomState>,
     /// Players who have left and whose last messages are not read, the oldest first.
     ended: VecDeque<PlayerId>,
@@ -67,19 +77,17 @@ pub struct ChannelServer {
     scratch: Vec<u8>,
 }
 
-struct PlayerSession {
-    session: ChannelSession,
-    /// Set until the player is accepted.
-    new: Option<NewPlayer>,
-    end: Option<DisconnectReason>,
-    has_message_event: bool,
-}
-
 impl ChannelServerConfig {
     /// The default settings of a server for one game, with these channels.
     #[must_use]
     pub fn new(game: &str, channels: ChannelTable) -> Self {
-        Self { endpoint: EndpointConfig::for_game(game), channels, tokens: None, decides_logins: false }
+        Self {
+            endpoint: EndpointConfig::for_game(game),
+            channels,
+            tokens: None,
+            decides_logins: false,
+            plain_channel: None,
+        }
     }
 }
 
@@ -89,17 +97,26 @@ impl ChannelServer {
     /// # Errors
     /// If a field of the configuration is out of range, or tokens are to be verified without a static key.
     pub fn new(now: Instant, config: ChannelServerConfig, seed: [u8; 32]) -> Result<Self, SessionConfigError> {
-        let ChannelServerConfig { mut endpoint, channels, tokens, decides_logins } = config;
+        let ChannelServerConfig { mut endpoint, channels, tokens, decides_logins, plain_channel } = config;
+        let has_mode = |channel| channels.get(channel).is_some_and(|known| known.mode == ChannelMode::ReliableOrdered);
+        if let Some(channel) = plain_channel.filter(|channel| !has_mode(*channel)) {
+            return Err(SessionConfigError::Channels(ChannelTableError::Plain(channel.get())));
+        }
         let tokens = match (tokens, &endpoint.static_key) {
             (None, _) => None,
             (Some(verifier), Some(key)) => Some((verifier, key.public())),
             (Some(_), None) => return Err(SessionConfigError::Token(TokenError::NotPinned)),
         };
+        let plain_games = endpoint.games.clone();
         endpoint.games.iter_mut().for_each(|game| game.push_str(GAME_SUFFIX));
+        endpoint.games.extend(plain_games.into_iter().filter(|_| plain_channel.is_some()));
         // The hello comes first: from then on, messages are delivered on arrival.
         endpoint.connection.ordered = true;
         Ok(Self {
             window: endpoint.connection.window,
+            plain_channel,
+            memory: 0,
+            max_memory: endpoint.memory / 2,
             endpoint: Endpoint::new(endpoint, seed)?,
             table: channels,
             tokens,
@@ -132,8 +149,7 @@ impl ChannelServer {
     /// Whether a message of a player may be readable.
     #[must_use]
     pub fn is_readable(&self, player: PlayerId) -> bool {
-        self.endpoint.is_readable(player)
-            || self.sessions.get(&player).is_some_and(|player| player.session.is_readable())
+        self.endpoint.is_readable(player) || self.sessions.get(&player).is_some_and(|player| player.layer.is_readable())
     }
 
     /// Whether a player has a session, or messages that can be read after its end.
@@ -145,13 +161,13 @@ impl ChannelServer {
     /// Whether a player has to be told about messages that were read.
     #[must_use]
     pub fn has_replies(&self, player: PlayerId) -> bool {
-        self.sessions.get(&player).is_some_and(|player| player.session.has_replies())
+        self.sessions.get(&player).is_some_and(|player| player.layer.has_replies())
     }
 
     /// Whether a channel to a player has room for a message of this length; also if there is no session to wait for.
     #[must_use]
     pub fn has_room(&self, player: PlayerId, channel: ChannelIndex, length: usize) -> bool {
-        self.sessions.get(&player).is_none_or(|player| player.session.has_room(channel, length))
+        self.sessions.get(&player).is_none_or(|player| player.layer.has_room(channel, length))
     }
 
     /// Sends a message to a player on a channel.
@@ -168,7 +184,7 @@ impl ChannelServer {
     ) -> Result<MessageId, SendError> {
         self.now = now;
         let session = self.sessions.get_mut(&player).ok_or(SendError::UnknownPlayer)?;
-        let sent = session.session.send_copy(now, channel, message)?;
+        let sent = session.layer.send_copy(now, channel, message)?;
         self.wake(now, player);
         Ok(sent)
     }
@@ -187,7 +203,7 @@ impl ChannelServer {
         for player in players {
             let session = self.sessions.get_mut(&player).ok_or(SendError::UnknownPlayer);
             let payload = Payload::Shared(message.clone());
-            match session.and_then(|player| player.session.send(now, channel, payload)) {
+            match session.and_then(|player| player.layer.send(now, channel, payload)) {
                 Ok(_) => self.wake(now, player),
                 Err(error) => refused(player, error),
             }
@@ -198,9 +214,11 @@ impl ChannelServer {
     pub fn recv(&mut self, now: Instant, player: PlayerId) -> Option<(ChannelIndex, &[u8])> {
         self.now = now;
         let Self { endpoint, sessions, .. } = self;
-        let received = sessions.get_mut(&player)?.session.next_message(|payload| pull(endpoint, player, payload));
+        let own = sessions.get_mut(&player)?;
+        let received = own.layer.next_message(|payload| pull(endpoint, player, payload));
+        self.count_memory(player);
         match received {
-            Ok(Some(channel)) => return self.sessions.get(&player).map(|own| (channel, own.session.message())),
+            Ok(Some(channel)) => return self.sessions.get(&player).map(|own| (channel, own.layer.message())),
             Ok(None) => {}
             Err(fault) => self.abort(player, fault),
         }
@@ -216,12 +234,15 @@ impl ChannelServer {
     pub fn accept_login(&mut self, now: Instant, player: PlayerId) -> bool {
         self.now = now;
         let Self { endpoint, sessions, table, events, .. } = self;
-        let Some(own) = sessions.get_mut(&player).filter(|own| own.session.is_awaiting_decision()) else {
+        let Some(own) = sessions.get_mut(&player).filter(|own| own.layer.is_awaiting_decision()) else {
             return false;
         };
-        let opened = endpoint.with_connection(now, player, |connection| {
-            send_hello(now, connection, table, &[]);
-            own.session.open(connection);
+        let opened = endpoint.with_connection(now, player, |connection| match &mut own.layer {
+            Layer::Channels(session) => {
+                send_hello(now, connection, table, &[]);
+                session.open(connection);
+            }
+            Layer::Plain(session) => session.open(),
         });
         let Some(new) = own.new.take().filter(|_| opened.is_some()) else { return false };
         events.push_back(ServerEvent::Connected(new));
@@ -238,7 +259,7 @@ impl ChannelServer {
         self.now = now;
         let Self { endpoint, sessions, .. } = self;
         let Some(own) = sessions.get_mut(&player) else { return false };
-        let closed = endpoint.with_connection(now, player, |connection| own.session.close(now, connection, reason));
+        let closed = endpoint.with_connection(now, player, |connection| own.layer.close(now, connection, reason));
         self.handle_events();
         closed.is_some()
     }
@@ -268,7 +289,54 @@ impl ChannelServer {
     }
 
     fn is_open(&self, player: PlayerId) -> bool {
-        self.sessions.get(&player).is_some_and(|player| player.session.is_open())
+        self.sessions.get(&player).is_some_and(|player| player.layer.is_open())
+    }
+
+    /// Whether a player has channels; if not, it has only [`ChannelServerConfig::plain_channel`].
+    #[must_use]
+    pub fn has_channels(&self, player: PlayerId) -> bool {
+        self.sessions.get(&player).is_some_and(|own| matches!(own.layer, Layer::Channels(_)))
+    }
+
+    /// Counts the unfinished messages of a player. If those of all players take too much memory, the sessions end of those who
+    /// have the most (W116).
+    fn count_memory(&mut self, player: PlayerId) {
+        if !self.update_memory(player) {
+            return;
+        }
+        while self.memory > self.max_memory {
+            // Messages of players who have left come first.
+            if let Some(oldest) = self.ended.pop_front() {
+                self.drop_ended(oldest);
+                continue;
+            }
+            let largest = self.sessions.iter().max_by_key(|(_, own)| own.memory).map(|(player, _)| *player);
+            let Some(largest) = largest else { break };
+            self.abort(largest, ChannelFault::Memory);
+        }
+        self.endpoint.set_reserved(self.memory);
+    }
+
+    /// Returns whether anything has changed.
+    fn update_memory(&mut self, player: PlayerId) -> bool {
+        let Some(own) = self.sessions.get_mut(&player) else { return false };
+        let before = std::mem::replace(&mut own.memory, own.layer.memory());
+        self.memory = self.memory - before + own.memory;
+        own.memory != before
+    }
+
+    fn remove_session(&mut self, player: PlayerId) -> Option<PlayerSession> {
+        let own = self.sessions.remove(&player)?;
+        self.memory -= own.memory;
+        self.endpoint.set_reserved(self.memory);
+        Some(own)
+    }
+
+    /// Drops the messages of a player who has left, and reports the end of its session.
+    fn drop_ended(&mut self, player: PlayerId) {
+        if let Some(reason) = self.remove_session(player).and_then(|own| own.end) {
+            self.events.push_back(ServerEvent::Disconnected(player, reason));
+        }
     }
 
     /// Has the endpoint ask for messages to this player.
@@ -279,7 +347,8 @@ impl ChannelServer {
     fn abort(&mut self, player: PlayerId, fault: ChannelFault) {
         let Self { endpoint, sessions, now, .. } = self;
         let Some(own) = sessions.get_mut(&player) else { return };
-        endpoint.with_connection(*now, player, |connection| own.session.abort(*now, connection, fault));
+        endpoint.with_connection(*now, player, |connection| own.layer.abort(*now, connection, fault));
+        self.update_memory(player);
     }
 
     /// Turns the events of the endpoint into those of the channels.
@@ -303,19 +372,41 @@ impl ChannelServer {
         let player = new.player;
         let Some(connection) = self.endpoint.connection(player) else { return };
         let is_encrypted = connection.is_encrypted();
+        let Some(game) = new.game.strip_suffix(GAME_SUFFIX) else { return self.start_plain_session(new) };
+        new.game.truncate(game.len());
         let session = ChannelSession::new(self.now, &self.table, Side::Server, is_encrypted, self.window);
-        new.game.truncate(new.game.len().saturating_sub(GAME_SUFFIX.len()));
-        let own = PlayerSession { session, new: Some(new), end: None, has_message_event: false };
-        self.sessions.insert(player, own);
+        self.sessions.insert(player, PlayerSession::new(Layer::Channels(Box::new(session)), new));
         self.wake(self.now, player);
+    }
+
+    /// A player without channels (W115).
+    fn start_plain_session(&mut self, new: NewPlayer) {
+        let Some(channel) = self.plain_channel else { return };
+        let player = new.player;
+        let session = PlainSession::new(&self.table, channel);
+        self.sessions.insert(player, PlayerSession::new(Layer::Plain(Box::new(session)), new.clone()));
+        if self.tokens.is_some() {
+            return self.abort(player, ChannelFault::Token(TokenError::Missing));
+        }
+        self.decide(new, None);
+    }
+
+    /// The player's login is in order: the application decides, or it is accepted at once.
+    fn decide(&mut self, new: NewPlayer, token: Option<TokenClaims>) {
+        let player = new.player;
+        if self.decides_logins {
+            self.events.push_back(ServerEvent::LoginRequest(LoginRequest { new, token }));
+        } else {
+            self.accept_login(self.now, player);
+        }
     }
 
     fn handle_readable(&mut self, player: PlayerId) {
         let Some(own) = self.sessions.get_mut(&player) else { return };
-        if own.session.is_awaiting_hello() {
+        if own.layer.is_awaiting_hello() {
             return self.handle_hello(player);
         }
-        if !own.session.is_awaiting_decision() && !std::mem::replace(&mut own.has_message_event, true) {
+        if !own.layer.is_awaiting_decision() && !std::mem::replace(&mut own.has_message_event, true) {
             self.events.push_back(ServerEvent::Message(player));
         }
     }
@@ -337,27 +428,25 @@ impl ChannelServer {
             Ok(token) => token,
             Err(fault) => return self.abort(player, fault),
         };
-        own.session.await_decision();
-        if self.decides_logins {
-            self.events.push_back(ServerEvent::LoginRequest(LoginRequest { new: new.clone(), token }));
-        } else {
-            let now = *now;
-            self.accept_login(now, player);
+        let new = new.clone();
+        if let Layer::Channels(session) = &mut own.layer {
+            session.await_decision();
         }
+        self.decide(new, token);
     }
 
     fn end_session(&mut self, player: PlayerId, reason: DisconnectReason) {
         let Some(own) = self.sessions.get_mut(&player) else { return };
         // A player who was never accepted has not joined, unless the application knows of the request.
-        if own.new.is_some() && !(self.decides_logins && own.session.has_hello()) {
-            self.sessions.remove(&player);
+        if own.new.is_some() && !(self.decides_logins && own.layer.is_known()) {
+            self.remove_session(player);
             return;
         }
         // What this side ends is not read any more.
         let is_ours = matches!(reason, DisconnectReason::Closed | DisconnectReason::Channels(_));
-        let is_unread = own.session.is_readable() && !is_ours;
+        let is_unread = own.layer.is_readable() && !is_ours;
         if !is_unread {
-            self.sessions.remove(&player);
+            self.remove_session(player);
             self.events.push_back(ServerEvent::Disconnected(player, reason));
             return;
         }
@@ -368,20 +457,17 @@ impl ChannelServer {
         self.ended.push_back(player);
         if self.ended.len() > MAX_ENDED
             && let Some(oldest) = self.ended.pop_front()
-            && let Some(reason) = self.sessions.remove(&oldest).and_then(|own| own.end)
         {
-            self.events.push_back(ServerEvent::Disconnected(oldest, reason));
+            self.drop_ended(oldest);
         }
     }
 
     /// Reports the end of a session whose last message is read.
     fn report_end(&mut self, player: PlayerId) {
-        let is_read = |own: &PlayerSession| own.end.is_some() && !own.session.is_readable();
-        if self.sessions.get(&player).is_some_and(is_read)
-            && let Some(reason) = self.sessions.remove(&player).and_then(|own| own.end)
-        {
+        let is_read = |own: &PlayerSession| own.end.is_some() && !own.layer.is_readable();
+        if self.sessions.get(&player).is_some_and(is_read) {
             self.ended.retain(|ended| *ended != player);
-            self.events.push_back(ServerEvent::Disconnected(player, reason));
+            self.drop_ended(player);
         }
     }
 }
@@ -414,12 +500,12 @@ impl Machine for ChannelServer {
         let Self { endpoint, sessions, events, .. } = self;
         let transmit = endpoint.poll_transmit_with(now, out, |player, connection, allowance| {
             if let Some(own) = sessions.get_mut(&player) {
-                own.session.fill(now, connection, allowance);
-                if own.session.take_writable() {
+                own.layer.fill(now, connection, allowance);
+                if own.layer.take_writable() {
                     events.push_back(ServerEvent::Writable(player));
                 }
                 while events.len() < MAX_EVENTS
-                    && let Some(id) = own.session.poll_receipt()
+                    && let Some(id) = own.layer.poll_receipt()
                 {
                     events.push_back(ServerEvent::Receipt(player, id));
                 }

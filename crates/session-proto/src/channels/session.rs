@@ -44,6 +44,8 @@ enum State {
     },
     /// The connection ends without the message layer.
     Done,
+    /// The peer does not follow the protocol: nothing more of it is read.
+    Aborted,
 }
 
 impl ChannelSession {
@@ -88,7 +90,8 @@ impl ChannelSession {
 
     /// Ends the session because the peer does not follow the protocol.
     pub fn abort(&mut self, now: Instant, connection: &mut Connection, fault: ChannelFault) {
-        self.state = State::Done;
+        self.state = State::Aborted;
+        self.receiver.clear();
         connection.abort(now, DisconnectReason::Channels(fault));
     }
 
@@ -103,7 +106,7 @@ impl ChannelSession {
                 self.state = State::Done;
                 connection.close(now, reason);
             }
-            State::Closing { .. } | State::Done => {}
+            State::Closing { .. } | State::Done | State::Aborted => {}
         }
     }
 
@@ -144,13 +147,18 @@ impl ChannelSession {
         !self.sender.has_reliable()
     }
 
+    /// Bytes of unfinished and waiting messages of the peer.
+    pub fn memory(&self) -> usize {
+        self.receiver.memory()
+    }
+
     /// Moves to the next message, and returns its channel; see [`Receiver::next`].
     pub fn next_message(
         &mut self,
         pull: impl FnMut(&mut Vec<u8>) -> bool,
     ) -> Result<Option<ChannelIndex>, ChannelFault> {
         match self.state {
-            State::AwaitingHello { .. } | State::AwaitingDecision => Ok(None),
+            State::AwaitingHello { .. } | State::AwaitingDecision | State::Aborted => Ok(None),
             State::Open | State::Closing { .. } | State::Done => {
                 self.receiver.next(&mut self.sender, &mut self.replies, pull)
             }
@@ -174,7 +182,7 @@ impl ChannelSession {
             State::AwaitingHello { until } => {
                 connection.set_source(Source { has_backlog: false, wake_at: Some(*until) });
             }
-            State::AwaitingDecision | State::Done => connection.set_source(Source::default()),
+            State::AwaitingDecision | State::Done | State::Aborted => connection.set_source(Source::default()),
         }
     }
 
@@ -193,7 +201,7 @@ impl ChannelSession {
         match self.state {
             State::Open => Ok(()),
             State::AwaitingHello { .. } | State::AwaitingDecision => Err(SendError::NotConnected),
-            State::Closing { .. } | State::Done => Err(SendError::Closed),
+            State::Closing { .. } | State::Done | State::Aborted => Err(SendError::Closed),
         }
     }
 }

@@ -79,6 +79,9 @@ pub enum ChannelTableError {
     /// A channel with receipts whose messages may be dropped.
     #[error("channel {0}: only reliable channels have receipts")]
     Receipts(usize),
+    /// The channel of players without channels cannot be used for them.
+    #[error("players without channels need a reliable ordered channel: channel {0} is none")]
+    Plain(u8),
     /// Age, rate or queue is out of range.
     #[error("channel {0}: max_age is 1 ms to a minute, rate and queue are at least 1000 bytes")]
     Range(usize),
@@ -165,6 +168,12 @@ impl ChannelTable {
             // In range: a table has at most 32 channels.
             (ChannelIndex::new(position as u8).unwrap_or(FIRST), channel)
         })
+    }
+
+    /// A channel, if it exists.
+    #[must_use]
+    pub fn get(&self, channel: ChannelIndex) -> Option<&Channel> {
+        self.0.get(usize::from(channel.get()))
     }
 
     pub(super) fn entries(&self) -> Vec<TableEntry> {

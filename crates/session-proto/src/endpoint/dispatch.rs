@@ -69,7 +69,7 @@ impl Endpoint {
 
     /// Number of bytes by which the memory for messages may grow (S22).
     pub(super) fn allowance(&self) -> usize {
-        self.config.memory.saturating_sub(self.memory + self.departed.memory())
+        self.config.memory.saturating_sub(self.memory + self.departed.memory() + self.reserved)
     }
 
     /// Updates the queues after a change to a connection, which may have something to send. Its deadline is determined when it
@@ -133,10 +133,12 @@ impl Endpoint {
                 | DisconnectReason::ClosedByPeer(_)
                 | DisconnectReason::NumbersExhausted
                 | DisconnectReason::AckTimeout
+                | DisconnectReason::Channels(_)
         );
         self.allocator.release(now, index, is_silenced.then_some(player.uid));
-        // An application that ends a session has no use for the messages of the player.
-        if reason == DisconnectReason::Closed || !slot.connection.is_readable() {
+        // An application that ends a session has no use for the messages of the player, nor has a layer above.
+        let is_ours = matches!(reason, DisconnectReason::Closed | DisconnectReason::Channels(_));
+        if is_ours || !slot.connection.is_readable() {
             self.events.push_back(ServerEvent::Disconnected(player, reason));
             return;
         }

@@ -1,0 +1,152 @@
+//! The session of one player: with channels, or without (W115).
+
+use super::{ChannelFault, ChannelIndex, MessageId, Payload, plain_session::PlainSession, session::ChannelSession};
+use crate::{Connection, DisconnectReason, NewPlayer, SendError};
+use std::time::Instant;
+
+/// The session of one player.
+pub(super) struct PlayerSession {
+    pub layer: Layer,
+    /// Set until the player is accepted.
+    pub new: Option<NewPlayer>,
+    /// Why the session has ended, if its last messages are not read.
+    pub end: Option<DisconnectReason>,
+    pub has_message_event: bool,
+    /// Bytes of unfinished and waiting messages, as they are counted.
+    pub memory: usize,
+}
+
+/// What lies above the connection.
+pub(super) enum Layer {
+    Channels(Box<ChannelSession>),
+    Plain(Box<PlainSession>),
+}
+
+impl PlayerSession {
+    pub fn new(layer: Layer, new: NewPlayer) -> Self {
+        Self { layer, new: Some(new), end: None, has_message_event: false, memory: 0 }
+    }
+}
+
+impl Layer {
+    pub fn is_open(&self) -> bool {
+        match self {
+            Self::Channels(session) => session.is_open(),
+            Self::Plain(session) => session.is_open(),
+        }
+    }
+
+    pub fn is_awaiting_hello(&self) -> bool {
+        matches!(self, Self::Channels(session) if session.is_awaiting_hello())
+    }
+
+    pub fn is_awaiting_decision(&self) -> bool {
+        match self {
+            Self::Channels(session) => session.is_awaiting_decision(),
+            Self::Plain(session) => session.is_awaiting_decision(),
+        }
+    }
+
+    /// Whether the application can have learned of the player.
+    pub fn is_known(&self) -> bool {
+        match self {
+            Self::Channels(session) => session.has_hello(),
+            Self::Plain(_) => true,
+        }
+    }
+
+    pub fn abort(&mut self, now: Instant, connection: &mut Connection, fault: ChannelFault) {
+        match self {
+            Self::Channels(session) => session.abort(now, connection, fault),
+            Self::Plain(session) => session.abort(now, connection, fault),
+        }
+    }
+
+    pub fn close(&mut self, now: Instant, connection: &mut Connection, reason: &str) {
+        match self {
+            Self::Channels(session) => session.close(now, connection, reason),
+            Self::Plain(session) => session.close(now, connection, reason),
+        }
+    }
+
+    pub fn send_copy(&mut self, now: Instant, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
+        match self {
+            Self::Channels(session) => session.send_copy(now, channel, message),
+            Self::Plain(session) => session.send(channel, message).map(|()| MessageId { channel, number: 0 }),
+        }
+    }
+
+    pub fn send(&mut self, now: Instant, channel: ChannelIndex, payload: Payload) -> Result<MessageId, SendError> {
+        match self {
+            Self::Channels(session) => session.send(now, channel, payload),
+            Self::Plain(session) => {
+                session.send(channel, payload.as_bytes()).map(|()| MessageId { channel, number: 0 })
+            }
+        }
+    }
+
+    pub fn has_room(&self, channel: ChannelIndex, length: usize) -> bool {
+        match self {
+            Self::Channels(session) => session.has_room(channel, length),
+            Self::Plain(session) => session.has_room(),
+        }
+    }
+
+    pub fn has_replies(&self) -> bool {
+        matches!(self, Self::Channels(session) if session.has_replies())
+    }
+
+    /// Whether a message may be left of what was pulled from the connection.
+    pub fn is_readable(&self) -> bool {
+        matches!(self, Self::Channels(session) if session.is_readable())
+    }
+
+    /// Moves to the next message, and returns its channel.
+    pub fn next_message(
+        &mut self,
+        pull: impl FnMut(&mut Vec<u8>) -> bool,
+    ) -> Result<Option<ChannelIndex>, ChannelFault> {
+        match self {
+            Self::Channels(session) => session.next_message(pull),
+            Self::Plain(session) => session.next_message(pull),
+        }
+    }
+
+    /// The bytes of the message that [`next_message`](Self::next_message) moved to.
+    pub fn message(&self) -> &[u8] {
+        match self {
+            Self::Channels(session) => session.message(),
+            Self::Plain(session) => session.message(),
+        }
+    }
+
+    /// Bytes of unfinished and waiting messages.
+    pub fn memory(&self) -> usize {
+        match self {
+            Self::Channels(session) => session.memory(),
+            Self::Plain(session) => session.memory(),
+        }
+    }
+
+    /// Hands messages over to the connection, as many as it sends at once.
+    pub fn fill(&mut self, now: Instant, connection: &mut Connection, allowance: usize) {
+        match self {
+            Self::Channels(session) => session.fill(now, connection, allowance),
+            Self::Plain(session) => session.fill(now, connection, allowance),
+        }
+    }
+
+    pub fn take_writable(&mut self) -> bool {
+        match self {
+            Self::Channels(session) => session.take_writable(),
+            Self::Plain(session) => session.take_writable(),
+        }
+    }
+
+    pub fn poll_receipt(&mut self) -> Option<MessageId> {
+        match self {
+            Self::Channels(session) => session.poll_receipt(),
+            Self::Plain(_) => None,
+        }
+    }
+}
