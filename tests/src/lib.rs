@@ -22,6 +22,8 @@ mod command;
 mod game_server;
 mod lobby;
 mod mock_server;
+#[cfg(target_os = "linux")]
+mod network_namespace;
 mod process;
 mod redact;
 mod redis_server;
@@ -41,6 +43,8 @@ pub use command::{rallypoint, run, run_in_terminal, run_with_input, stderr, stdo
 pub use game_server::GameServer;
 pub use lobby::{Lobby, LobbyBuilder};
 pub use mock_server::{MockServer, QueryProtocol, SHORT_TIMEOUT, TcpPort, closed_udp_port, sample_info};
+#[cfg(target_os = "linux")]
+pub use network_namespace::{CABLES, Cable, SecondMachine, is_inside_a_namespace};
 pub use process::Process;
 pub use redact::{collapse_spaces, redact_ports_and_pings, redact_times};
 pub use redis_server::{RedisCluster, RedisServer};
