@@ -1,0 +1,295 @@
+//! The session client.
+
+use crate::{
+    arguments::{self, SizedConfig, milliseconds_or, number_or},
+    event::{self, PendingEvent, rp_event},
+    failure::{Failure, RP_ERROR_NOT_CONNECTED, guard},
+    handle_table::{HandleTable, Kind},
+    output,
+    stats::rp_stats,
+};
+use rallypoint_session::{
+    ClientConfig, ClientEvent, ClientOptions, ConnectionConfig, Encryption, PolledClient, PublicKey,
+};
+use std::{ffi::c_char, time::Duration};
+
+/// Handle of a session client.
+pub type rp_client = u64;
+
+/// Client: against eavesdroppers. Server: plain and encrypted logins are accepted.
+pub const RP_ENCRYPTION_DEFAULT: u32 = 0;
+/// No encryption: every host on the path can read the messages.
+pub const RP_ENCRYPTION_PLAIN: u32 = 1;
+/// Only encrypted sessions.
+pub const RP_ENCRYPTION_REQUIRED: u32 = 2;
+
+/// The login is not finished, or another one follows.
+pub const RP_STATE_CONNECTING: i32 = 1;
+/// Messages can be sent.
+pub const RP_STATE_CONNECTED: i32 = 2;
+/// The client is closed for good: when the events are read, there will be no further ones.
+pub const RP_STATE_CLOSED: i32 = 3;
+
+/// Settings of a client. Set `size` to the size of the structure; a field that is zero has its default value.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct rp_client_config {
+    /// Size of this structure in bytes.
+    pub size: u32,
+    /// One of `RP_ENCRYPTION_*`.
+    pub encryption: u32,
+    /// The player's name, 1 to 127 bytes. Required.
+    pub username: *const c_char,
+    /// The game, at most 127 bytes. Required.
+    pub game: *const c_char,
+    /// The server's public key, `RP_KEY_LENGTH` bytes: no other server is accepted. May be null.
+    pub server_key: *const u8,
+    /// Time in milliseconds after which an unanswered login fails: 500 to 60,000; default 5,000.
+    pub login_timeout_ms: u32,
+    /// Whether to log in again when the connection is lost, or the server is full.
+    pub reconnect: u32,
+    /// Maximum number of unacknowledged messages, the same on both sides: 64 to 16,384; default 4,096.
+    pub window: u32,
+    /// Whether messages are delivered on arrival instead of in order.
+    pub unordered: u32,
+    /// Time in milliseconds without a datagram after which the session ends: 3,000 to 300,000; default 10,000.
+    pub idle_timeout_ms: u32,
+    /// Maximum length of a message in bytes if messages may be longer than a datagram, the same on both sides; default 0: a
+    /// message has to fit into a datagram, about 1,100 bytes (`rp_stats.max_message`).
+    pub max_stream_message: u32,
+}
+
+// SAFETY: `repr(C)`, begins with its size, and consists of integers and pointers that may be null.
+unsafe impl SizedConfig for rp_client_config {
+    const MIN_SIZE: usize = size_of::<Self>();
+}
+
+#[derive(Debug)]
+struct Client {
+    client: PolledClient,
+    pending: PendingEvent,
+}
+
+static CLIENTS: HandleTable<Client> = HandleTable::new(Kind::Client);
+
+/// Starts to log in to a server, such as "play.example.org:45555"; `RP_EVENT_CONNECTED` or `RP_EVENT_LOGIN_FAILED` follows.
+/// Blocks while a name is resolved. The handle is written to `client`. Any thread.
+///
+/// # Safety
+/// Texts are zero-terminated; pointers are null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rp_client_connect(
+    server: *const c_char,
+    config: *const rp_client_config,
+    client: *mut rp_client,
+) -> i32 {
+    guard(|| {
+        // SAFETY: as promised by the caller.
+        let (server, options) =
+            unsafe { (arguments::text(server, "the server")?, options(&arguments::config(config)?)?) };
+        // SAFETY: as above. Checked before there is a handle that could not be returned.
+        unsafe { output::write(client, 0) }?;
+        let polled = PolledClient::connect(server, options)?;
+        let handle = CLIENTS.insert(Client { client: polled, pending: PendingEvent::default() })?;
+        // SAFETY: as above.
+        unsafe { output::write(client, handle) }?;
+        Ok(0)
+    })
+}
+
+unsafe fn options(config: &rp_client_config) -> Result<ClientOptions, Failure> {
+    // SAFETY: as promised by the caller of `rp_client_connect`.
+    let (username, game, key) = unsafe {
+        (
+            arguments::text(config.username, "username")?,
+            arguments::text(config.game, "game")?,
+            arguments::optional_array(config.server_key),
+        )
+    };
+    let default = ClientConfig::new(username, game);
+    let encryption = match (config.encryption, key) {
+        (RP_ENCRYPTION_DEFAULT | RP_ENCRYPTION_REQUIRED, Some(key)) => Encryption::Pinned(PublicKey::new(key)),
+        (RP_ENCRYPTION_DEFAULT | RP_ENCRYPTION_REQUIRED, None) => Encryption::Encrypted,
+        (RP_ENCRYPTION_PLAIN, None) => Encryption::Plain,
+        (RP_ENCRYPTION_PLAIN, Some(_)) => return Err(Failure::argument("a server key needs encryption")),
+        (other, _) => return Err(Failure::argument(format!("encryption is {other}: use RP_ENCRYPTION_*"))),
+    };
+    let client = ClientConfig {
+        encryption,
+        login_timeout: milliseconds_or(config.login_timeout_ms, default.login_timeout),
+        reconnect: config.reconnect != 0,
+        connection: connection_config(config.window, config.unordered, config.idle_timeout_ms),
+        ..default
+    };
+    Ok(ClientOptions { stream: stream(config.max_stream_message), ..client.into() })
+}
+
+pub(crate) fn connection_config(window: u32, unordered: u32, idle_timeout_ms: u32) -> ConnectionConfig {
+    let default = ConnectionConfig::default();
+    let idle_timeout = milliseconds_or(idle_timeout_ms, default.idle_timeout);
+    ConnectionConfig {
+        window: number_or(window, default.window),
+        ordered: unordered == 0,
+        idle_timeout,
+        keepalive: default.keepalive.min(idle_timeout / 3),
+        ..default
+    }
+}
+
+pub(crate) fn stream(max_message: u32) -> Option<usize> {
+    (max_message != 0).then_some(max_message as usize)
+}
+
+/// Receives datagrams, handles timers, and sends what is due. Call it once per frame. Any thread, one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn rp_client_poll(client: rp_client) -> i32 {
+    guard(|| {
+        CLIENTS.with(client, |object| {
+            object.client.poll();
+            Ok(0)
+        })
+    })
+}
+
+/// Waits until a datagram arrives, a timer expires, or this many milliseconds have passed, for loops without frames; then call
+/// `rp_client_poll`. Blocks. Any thread, one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn rp_client_wait(client: rp_client, timeout_ms: u32) -> i32 {
+    guard(|| {
+        CLIENTS.with(client, |object| {
+            object.client.wait(Duration::from_millis(timeout_ms.into()));
+            Ok(0)
+        })
+    })
+}
+
+/// Sends the messages passed to `rp_client_send` now and not with the next `rp_client_poll`. Call it at the end of a frame. Any
+/// thread, one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn rp_client_flush(client: rp_client) -> i32 {
+    guard(|| {
+        CLIENTS.with(client, |object| {
+            object.client.flush();
+            Ok(0)
+        })
+    })
+}
+
+/// Sends a message, reliably. `RP_ERROR_WOULD_BLOCK` if the window is full, `RP_ERROR_TOO_LARGE`, `RP_ERROR_NOT_CONNECTED`. Any
+/// thread, one at a time.
+///
+/// # Safety
+/// `data` points to `length` readable bytes, unless it is null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rp_client_send(client: rp_client, data: *const u8, length: usize) -> i32 {
+    guard(|| {
+        // SAFETY: as promised by the caller.
+        let message = unsafe { arguments::bytes(data, length) }?;
+        CLIENTS.with(client, |object| Ok(object.client.send(message).map(|()| 0)?))
+    })
+}
+
+/// Takes the next event. Returns 1 if there is one, 0 if not. Its message or text is copied into `buffer`, with a zero byte
+/// behind it if there is room. `RP_ERROR_BUFFER_TOO_SMALL`: `event->length` says how much is needed, and the event is kept. Any
+/// thread, one at a time.
+///
+/// # Safety
+/// `event` is null or valid, `buffer` is null or points to `capacity` writable bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rp_client_next_event(
+    client: rp_client,
+    event: *mut rp_event,
+    buffer: *mut u8,
+    capacity: usize,
+) -> i32 {
+    guard(|| {
+        CLIENTS.with(client, |object| {
+            object.fill_pending();
+            // SAFETY: as promised by the caller.
+            unsafe { object.pending.deliver(event, buffer, capacity) }
+        })
+    })
+}
+
+impl Client {
+    fn fill_pending(&mut self) {
+        let Self { client, pending } = self;
+        while !pending.is_some()
+            && let Some(event) = client.next_event(&mut pending.bytes)
+        {
+            match event {
+                ClientEvent::Message => pending.set_message(0),
+                ClientEvent::Connected => pending.set_text(event::RP_EVENT_CONNECTED, 0, 0, ""),
+                ClientEvent::Writable => pending.set_text(event::RP_EVENT_WRITABLE, 0, 0, ""),
+                ClientEvent::Closing => pending.set_text(event::RP_EVENT_CLOSING, 0, 0, ""),
+                ClientEvent::Disconnected(reason) => {
+                    let code = event::disconnect_code(&reason);
+                    pending.set_text(event::RP_EVENT_DISCONNECTED, 0, code, &reason.to_string());
+                }
+                ClientEvent::LoginFailed(error) => {
+                    let code = event::login_code(&error);
+                    pending.set_text(event::RP_EVENT_LOGIN_FAILED, 0, code, &error.to_string());
+                }
+                // Events of features that this interface does not have.
+                _ => {}
+            }
+        }
+    }
+}
+
+/// One of `RP_STATE_*`. Any thread, one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn rp_client_state(client: rp_client) -> i32 {
+    guard(|| {
+        CLIENTS.with(client, |object| {
+            Ok(match &object.client {
+                client if client.is_connected() => RP_STATE_CONNECTED,
+                client if client.is_closed() => RP_STATE_CLOSED,
+                _ => RP_STATE_CONNECTING,
+            })
+        })
+    })
+}
+
+/// 1 if the server has acknowledged every message that was sent, 0 if not. Any thread, one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn rp_client_is_delivered(client: rp_client) -> i32 {
+    guard(|| CLIENTS.with(client, |object| Ok(object.client.is_delivered().into())))
+}
+
+/// Statistics of the connection. `RP_ERROR_NOT_CONNECTED` if there is none. Any thread, one at a time.
+///
+/// # Safety
+/// `stats` is null or points to as many bytes as its field `size` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rp_client_stats(client: rp_client, stats: *mut rp_stats) -> i32 {
+    guard(|| {
+        CLIENTS.with(client, |Client { client, .. }| {
+            let (Some(current), Some(max_message)) = (client.stats(), client.max_message()) else {
+                return Err(Failure::of(RP_ERROR_NOT_CONNECTED));
+            };
+            // SAFETY: as promised by the caller; the structure has no padding.
+            unsafe { output::write_sized(stats, &rp_stats::new(&current, max_message), rp_stats::MIN_SIZE) }?;
+            Ok(0)
+        })
+    })
+}
+
+/// Ends the session: the messages that are left are delivered, then the server is told. Call `rp_client_poll` until
+/// `rp_client_state` is `RP_STATE_CLOSED`: it takes a moment. Any thread, one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn rp_client_disconnect(client: rp_client) -> i32 {
+    guard(|| {
+        CLIENTS.with(client, |object| {
+            object.client.close();
+            Ok(0)
+        })
+    })
+}
+
+/// Frees the client, without a farewell to the server: `rp_client_disconnect` comes first. The handle is not valid any more.
+/// Any thread; if another one is using the client, it is freed when that call ends.
+#[unsafe(no_mangle)]
+pub extern "C" fn rp_client_close(client: rp_client) -> i32 {
+    guard(|| CLIENTS.remove(client).map(|_| 0))
+}

@@ -1,0 +1,123 @@
+//! Announcing, lists and queries.
+
+use super::state::{handle, number, opened, with, with_text};
+use crate::{
+    announcer::{rp_announcer_config, rp_announcer_set_key, rp_announcer_set_occupancy, rp_announcer_start},
+    failure::RP_ERROR_NULL_POINTER,
+    scan::{rp_scan_config, rp_scan_start},
+};
+use std::{
+    ffi::{CStr, c_char},
+    ptr::null,
+};
+
+/// Registers a server with lobbies. `list` is the UUID or the name of the list, such as "gg2"; `tcp` is 1 if players connect over
+/// TCP. Returns a handle or an error.
+///
+/// # Safety
+/// Texts are null or zero-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rpgm_announce(
+    lobbies: *const c_char,
+    list: *const c_char,
+    name: *const c_char,
+    port: f64,
+    tcp: f64,
+) -> f64 {
+    let config = rp_announcer_config {
+        size: size_of::<rp_announcer_config>() as u32,
+        port: number(port),
+        transport: number(tcp),
+        slots: 0,
+        players: 0,
+        bots: 0,
+        password: 0,
+        reserved: 0,
+        name,
+        lobbies,
+        lobby_id: list,
+        server_id: null(),
+    };
+    let mut announcer = 0;
+    // SAFETY: texts are as the caller promises.
+    let result = unsafe { rp_announcer_start(&raw const config, &raw mut announcer) };
+    opened(result, announcer)
+}
+
+/// Sets the current number of slots, players and bots of an announced server.
+#[unsafe(no_mangle)]
+pub extern "C" fn rpgm_set_occupancy(announcer: f64, slots: f64, players: f64, bots: f64, password: f64) -> f64 {
+    let [slots, players, bots, password] = [slots, players, bots, password].map(number);
+    rp_announcer_set_occupancy(handle(announcer), slots, players, bots, password).into()
+}
+
+/// Sets a key of an announced server, such as "map", to a text.
+///
+/// # Safety
+/// Texts are null or zero-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rpgm_set_key(announcer: f64, key: *const c_char, value: *const c_char) -> f64 {
+    if value.is_null() {
+        return RP_ERROR_NULL_POINTER.into();
+    }
+    // SAFETY: texts are as the caller promises.
+    unsafe {
+        let value = CStr::from_ptr(value).to_bytes();
+        rp_announcer_set_key(handle(announcer), key, value.as_ptr(), value.len()).into()
+    }
+}
+
+/// Reads lists and queries servers: as `rp_scan_start`, with one of `RP_DETAIL_*`. Returns a handle or an error.
+///
+/// # Safety
+/// `targets` is null or zero-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rpgm_scan(targets: *const c_char, detail: f64) -> f64 {
+    let config = rp_scan_config {
+        size: size_of::<rp_scan_config>() as u32,
+        detail: number(detail),
+        timeout_ms: 0,
+        packets_per_second: 0,
+        ip_version: 0,
+        connect_tcp: 0,
+    };
+    let mut scan = 0;
+    // SAFETY: the text is as the caller promises.
+    let result = unsafe { rp_scan_start(targets, &raw const config, &raw mut scan) };
+    opened(result, scan)
+}
+
+/// A number of the record that a scan returned last, by the name of its field in `rp_scan_record`: "players", "ping_us"; -1 if it
+/// is unknown.
+///
+/// # Safety
+/// `field` is null or zero-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rpgm_scan_number(field: *const c_char) -> f64 {
+    // SAFETY: the text is as the caller promises.
+    let field = unsafe { name(field) };
+    with(|state| state.numbers.iter().find(|(name, _)| name.as_bytes() == field).map_or(-1, |(_, number)| *number))
+}
+
+/// A text of the record that a scan returned last, by the name of its field in `rp_scan_record`: "name", "address"; empty if it
+/// is unknown.
+///
+/// # Safety
+/// `field` is null or zero-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rpgm_scan_text(field: *const c_char) -> *const c_char {
+    // SAFETY: the text is as the caller promises.
+    let field = unsafe { name(field) };
+    with_text(|state| {
+        let found = state.texts.iter().find(|(name, _)| name.as_bytes() == field);
+        found.map(|(_, text)| text.clone().into_bytes()).unwrap_or_default()
+    })
+}
+
+unsafe fn name<'a>(text: *const c_char) -> &'a [u8] {
+    if text.is_null() {
+        return &[];
+    }
+    // SAFETY: as promised by the caller.
+    unsafe { CStr::from_ptr(text) }.to_bytes()
+}

@@ -1,0 +1,53 @@
+//! `librallypoint`: the session client and server, the announcer, lists and queries, for C and everything that can call C.
+//!
+//! `include/rallypoint.h` is generated from this crate and documents every function; docs/c.md is the guide. The rules that
+//! hold for all functions:
+//!
+//! * **Errors.** A negative result is one of the `RP_ERROR_*` codes; [`rp_last_error`] has the sentence.
+//! * **Handles** are numbers, not addresses. A handle that is closed, of another kind or made up is an error, not a crash.
+//! * **Memory.** The caller owns every buffer. Nothing that a function is given is used after it returns.
+//! * **Threads.** Every function may be called from any thread. An object is used by one call at a time: a call that finds its
+//!   object in use by another thread returns `RP_ERROR_BUSY`.
+//! * **Panics** end at this interface, as `RP_ERROR_PANIC`.
+//!
+//! ```text
+//! client, server, announcer, scan     the functions, by object
+//! handle_table                        handles to objects, with generations
+//! arguments, output                   every access to memory of the caller
+//! failure                             error codes, the last error of a thread, panics
+//! gamemaker                           the same for engines that know only `double` and `char*`
+//! ```
+#![allow(non_camel_case_types, reason = "types have the names that they have in C")]
+
+mod announcer;
+mod arguments;
+mod client;
+mod event;
+mod failure;
+mod gamemaker;
+mod handle_table;
+mod key;
+mod output;
+mod player_table;
+mod scan;
+mod scan_record;
+mod server;
+mod stats;
+mod version;
+
+pub use announcer::*;
+pub use client::*;
+pub use event::*;
+pub use failure::{
+    RP_ERROR_BUFFER_TOO_SMALL, RP_ERROR_BUSY, RP_ERROR_INVALID_ARGUMENT, RP_ERROR_INVALID_HANDLE,
+    RP_ERROR_INVALID_TEXT, RP_ERROR_LIMIT, RP_ERROR_NOT_CONNECTED, RP_ERROR_NOT_FOUND, RP_ERROR_NULL_POINTER,
+    RP_ERROR_PANIC, RP_ERROR_SYSTEM, RP_ERROR_TOO_LARGE, RP_ERROR_UNKNOWN_PLAYER, RP_ERROR_WOULD_BLOCK, RP_OK,
+    rp_error_text, rp_last_error,
+};
+pub use gamemaker::*;
+pub use key::*;
+pub use scan::*;
+pub use scan_record::*;
+pub use server::*;
+pub use stats::*;
+pub use version::*;

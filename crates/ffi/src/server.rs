@@ -1,0 +1,387 @@
+//! The session server.
+
+use crate::{
+    arguments::{self, SizedConfig, items, number_or},
+    client::{RP_ENCRYPTION_DEFAULT, RP_ENCRYPTION_PLAIN, RP_ENCRYPTION_REQUIRED, connection_config, stream},
+    event::{self, PendingEvent, rp_event},
+    failure::{Failure, RP_ERROR_UNKNOWN_PLAYER, guard},
+    handle_table::{HandleTable, Kind},
+    output,
+    player_table::PlayerTable,
+    stats::rp_stats,
+};
+use rallypoint_session::{
+    EncryptionPolicy, EndpointConfig, PlayerId, PolledServer, ServerEvent, ServerInfo, ServerOptions, StaticKey,
+};
+use std::{ffi::c_char, time::Duration};
+
+/// Handle of a session server.
+pub type rp_server = u64;
+
+/// Settings of a server. Set `size` to the size of the structure; a field that is zero has its default value.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct rp_server_config {
+    /// Size of this structure in bytes.
+    pub size: u32,
+    /// One of `RP_ENCRYPTION_*`.
+    pub encryption: u32,
+    /// Addresses to listen on, separated by commas, at most one IPv4 and one IPv6 address; port 0 is a free port. Default
+    /// "0.0.0.0:45555,[::]:45555".
+    pub listen: *const c_char,
+    /// The game that a login has to name, at most 127 bytes. Required.
+    pub game: *const c_char,
+    /// The secret key by which clients recognise this server, `RP_KEY_LENGTH` bytes. May be null.
+    pub secret_key: *const u8,
+    /// Maximum number of players: 1 to 255; default 64.
+    pub max_players: u32,
+    /// Maximum number of players from one address: 1 to 255; default 32.
+    pub max_per_address: u32,
+    /// As in `rp_client_config`.
+    pub window: u32,
+    /// As in `rp_client_config`.
+    pub unordered: u32,
+    /// As in `rp_client_config`.
+    pub idle_timeout_ms: u32,
+    /// As in `rp_client_config`.
+    pub max_stream_message: u32,
+}
+
+// SAFETY: `repr(C)`, begins with its size, and consists of integers and pointers that may be null.
+unsafe impl SizedConfig for rp_server_config {
+    const MIN_SIZE: usize = size_of::<Self>();
+}
+
+/// What a server answers queries with. Set `size` to the size of the structure. Texts may be null; a number that is negative is
+/// unknown.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct rp_server_info {
+    /// Size of this structure in bytes.
+    pub size: u32,
+    /// Number of players.
+    pub players: i32,
+    /// Maximum number of players.
+    pub max_players: i32,
+    /// Number of bots.
+    pub bots: i32,
+    /// Whether a password is required: 1, 0, or -1.
+    pub password: i32,
+    /// Not used.
+    pub reserved: u32,
+    /// Name of the server.
+    pub name: *const c_char,
+    /// Short name of the game.
+    pub game: *const c_char,
+    /// Game mode.
+    pub mode: *const c_char,
+    /// Current map.
+    pub map: *const c_char,
+}
+
+// SAFETY: `repr(C)`, begins with its size, and consists of integers and pointers that may be null.
+unsafe impl SizedConfig for rp_server_info {
+    const MIN_SIZE: usize = size_of::<Self>();
+}
+
+#[derive(Debug)]
+struct Server {
+    server: PolledServer,
+    players: PlayerTable,
+    pending: PendingEvent,
+}
+
+static SERVERS: HandleTable<Server> = HandleTable::new(Kind::Server);
+
+/// Opens the sockets of a server; players can log in from then on. The handle is written to `server`. Any thread.
+///
+/// # Safety
+/// Texts are zero-terminated; pointers are null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rp_server_bind(config: *const rp_server_config, server: *mut rp_server) -> i32 {
+    guard(|| {
+        // SAFETY: as promised by the caller. The result is checked before there is a handle that could not be returned.
+        let options = unsafe {
+            output::write(server, 0)?;
+            options(&arguments::config(config)?)?
+        };
+        let polled = PolledServer::bind(options)?;
+        let object = Server { server: polled, players: PlayerTable::new(), pending: PendingEvent::default() };
+        let handle = SERVERS.insert(object)?;
+        // SAFETY: as above.
+        unsafe { output::write(server, handle) }?;
+        Ok(0)
+    })
+}
+
+unsafe fn options(config: &rp_server_config) -> Result<ServerOptions, Failure> {
+    // SAFETY: as promised by the caller of `rp_server_bind`.
+    let (game, listen, key) = unsafe {
+        (
+            arguments::text(config.game, "game")?,
+            arguments::optional_text(config.listen)?,
+            arguments::optional_array(config.secret_key),
+        )
+    };
+    let default = EndpointConfig::for_game(game);
+    let encryption = match config.encryption {
+        RP_ENCRYPTION_DEFAULT => EncryptionPolicy::Either,
+        RP_ENCRYPTION_PLAIN => EncryptionPolicy::Plain,
+        RP_ENCRYPTION_REQUIRED => EncryptionPolicy::Encrypted,
+        other => return Err(Failure::argument(format!("encryption is {other}: use RP_ENCRYPTION_*"))),
+    };
+    let endpoint = EndpointConfig {
+        encryption,
+        static_key: key.map(StaticKey::from_bytes).transpose()?,
+        max_players: number_or(config.max_players, default.max_players),
+        max_per_address: number_or(config.max_per_address, default.max_per_address),
+        connection: connection_config(config.window, config.unordered, config.idle_timeout_ms),
+        ..default
+    };
+    let mut options = ServerOptions { stream: stream(config.max_stream_message), ..endpoint.into() };
+    if let Some(listen) = listen {
+        let parse = |item: &str| {
+            item.parse().map_err(|_| {
+                Failure::argument(format!("listen: {item:?} is not an address with a port, such as 0.0.0.0:45555"))
+            })
+        };
+        options.listen = items(listen).map(parse).collect::<Result<_, _>>()?;
+    }
+    Ok(options)
+}
+
+/// Receives datagrams, handles timers, and sends what is due. Call it once per frame. Any thread, one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn rp_server_poll(server: rp_server) -> i32 {
+    guard(|| {
+        SERVERS.with(server, |object| {
+            object.server.poll();
+            Ok(0)
+        })
+    })
+}
+
+/// Waits until a datagram arrives, a timer expires, or this many milliseconds have passed, for loops without frames; then call
+/// `rp_server_poll`. Blocks. Any thread, one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn rp_server_wait(server: rp_server, timeout_ms: u32) -> i32 {
+    guard(|| {
+        SERVERS.with(server, |object| {
+            object.server.wait(Duration::from_millis(timeout_ms.into()));
+            Ok(0)
+        })
+    })
+}
+
+/// Sends the messages passed to `rp_server_send` now and not with the next `rp_server_poll`. Call it at the end of a frame. Any
+/// thread, one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn rp_server_flush(server: rp_server) -> i32 {
+    guard(|| {
+        SERVERS.with(server, |object| {
+            object.server.flush();
+            Ok(0)
+        })
+    })
+}
+
+/// Sends a message to a player, reliably. `RP_ERROR_UNKNOWN_PLAYER`; otherwise as `rp_client_send`. Any thread, one at a time.
+///
+/// # Safety
+/// `data` points to `length` readable bytes, unless it is null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rp_server_send(server: rp_server, player: u32, data: *const u8, length: usize) -> i32 {
+    guard(|| {
+        // SAFETY: as promised by the caller.
+        let message = unsafe { arguments::bytes(data, length) }?;
+        SERVERS.with(server, |object| {
+            let player = object.player(player)?;
+            Ok(object.server.send(player, message).map(|()| 0)?)
+        })
+    })
+}
+
+/// Takes the next event: as `rp_client_next_event`. Any thread, one at a time.
+///
+/// # Safety
+/// `event` is null or valid, `buffer` is null or points to `capacity` writable bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rp_server_next_event(
+    server: rp_server,
+    event: *mut rp_event,
+    buffer: *mut u8,
+    capacity: usize,
+) -> i32 {
+    guard(|| {
+        SERVERS.with(server, |object| {
+            object.fill_pending();
+            // SAFETY: as promised by the caller.
+            unsafe { object.pending.deliver(event, buffer, capacity) }
+        })
+    })
+}
+
+impl Server {
+    fn player(&self, number: u32) -> Result<PlayerId, Failure> {
+        self.players.player(number).ok_or_else(|| Failure::of(RP_ERROR_UNKNOWN_PLAYER))
+    }
+
+    fn fill_pending(&mut self) {
+        let Self { server, players, pending } = self;
+        while !pending.is_some()
+            && let Some(event) = server.next_event(&mut pending.bytes)
+        {
+            match event {
+                ServerEvent::Message(player) => pending.set_message(players.number(player)),
+                ServerEvent::Connected(new) => {
+                    let number = players.insert(new.player);
+                    pending.set_text(event::RP_EVENT_CONNECTED, number, 0, &new.username);
+                }
+                ServerEvent::Writable(player) => {
+                    pending.set_text(event::RP_EVENT_WRITABLE, players.number(player), 0, "");
+                }
+                ServerEvent::Closing(player) => {
+                    pending.set_text(event::RP_EVENT_CLOSING, players.number(player), 0, "");
+                }
+                ServerEvent::Moved(player, addr) => {
+                    pending.set_text(event::RP_EVENT_MOVED, players.number(player), 0, &addr.to_string());
+                }
+                ServerEvent::Disconnected(player, reason) => {
+                    let number = players.remove(player);
+                    let code = event::disconnect_code(&reason);
+                    pending.set_text(event::RP_EVENT_DISCONNECTED, number, code, &reason.to_string());
+                }
+                // Events of features that this interface does not have.
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Ends a player's session with a reason, which may be null; `RP_EVENT_DISCONNECTED` follows. Any thread, one at a time.
+///
+/// # Safety
+/// `reason` is null or zero-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rp_server_disconnect(server: rp_server, player: u32, reason: *const c_char) -> i32 {
+    guard(|| {
+        // SAFETY: as promised by the caller.
+        let reason = unsafe { arguments::optional_text(reason) }?.unwrap_or_default();
+        SERVERS.with(server, |object| {
+            let player = object.player(player)?;
+            object.server.disconnect(player, reason);
+            Ok(0)
+        })
+    })
+}
+
+/// Statistics of a player's connection. Any thread, one at a time.
+///
+/// # Safety
+/// `stats` is null or points to as many bytes as its field `size` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rp_server_stats(server: rp_server, player: u32, stats: *mut rp_stats) -> i32 {
+    guard(|| {
+        SERVERS.with(server, |object| {
+            let player = object.player(player)?;
+            let (Some(current), Some(max_message)) = (object.server.stats(player), object.server.max_message(player))
+            else {
+                return Err(Failure::of(RP_ERROR_UNKNOWN_PLAYER));
+            };
+            // SAFETY: as promised by the caller; the structure has no padding.
+            unsafe { output::write_sized(stats, &rp_stats::new(&current, max_message), rp_stats::MIN_SIZE) }?;
+            Ok(0)
+        })
+    })
+}
+
+/// A player's address as a zero-terminated text, at most 64 bytes. Returns its length. Any thread, one at a time.
+///
+/// # Safety
+/// `buffer` is null or points to `capacity` writable bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rp_server_player_address(
+    server: rp_server,
+    player: u32,
+    buffer: *mut c_char,
+    capacity: usize,
+) -> i32 {
+    guard(|| {
+        SERVERS.with(server, |object| {
+            let player = object.player(player)?;
+            let connection = object.server.connection(player);
+            let addr = connection.ok_or_else(|| Failure::of(RP_ERROR_UNKNOWN_PLAYER))?.peer();
+            // SAFETY: as promised by the caller.
+            unsafe { output::copy_text(&addr.to_string(), buffer, capacity) }
+        })
+    })
+}
+
+/// The address that the server listens on, with its actual port, as a zero-terminated text; `index` is 0 or 1. Returns its
+/// length. Any thread, one at a time.
+///
+/// # Safety
+/// `buffer` is null or points to `capacity` writable bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rp_server_local_address(
+    server: rp_server,
+    index: u32,
+    buffer: *mut c_char,
+    capacity: usize,
+) -> i32 {
+    guard(|| {
+        SERVERS.with(server, |object| {
+            let addr = object.server.local_addrs().nth(index as usize);
+            let addr = addr.ok_or_else(|| Failure::argument("there is no such address"))?;
+            // SAFETY: as promised by the caller.
+            unsafe { output::copy_text(&addr.to_string(), buffer, capacity) }
+        })
+    })
+}
+
+/// Sets what queries are answered with. Any thread, one at a time.
+///
+/// # Safety
+/// `info` is null or points to as many bytes as its field `size` says; texts are null or zero-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rp_server_set_info(server: rp_server, info: *const rp_server_info) -> i32 {
+    guard(|| {
+        // SAFETY: as promised by the caller.
+        let info = unsafe { server_info(&arguments::config(info)?) }?;
+        SERVERS.with(server, |object| {
+            object.server.set_info(&info);
+            Ok(0)
+        })
+    })
+}
+
+unsafe fn server_info(info: &rp_server_info) -> Result<ServerInfo, Failure> {
+    let text = |text| {
+        // SAFETY: as promised by the caller of `rp_server_set_info`.
+        unsafe { arguments::optional_text(text) }.map(|text| text.map(str::to_owned))
+    };
+    let number = |value: i32, name: &str| match value {
+        ..0 => Ok(None),
+        _ => {
+            u16::try_from(value).map(Some).map_err(|_| Failure::argument(format!("{name} is {value}: use 0 to 65535")))
+        }
+    };
+    Ok(ServerInfo {
+        name: text(info.name)?,
+        game: text(info.game)?,
+        mode: text(info.mode)?,
+        map: text(info.map)?,
+        players: number(info.players, "players")?,
+        max_players: number(info.max_players, "max_players")?,
+        bots: number(info.bots, "bots")?,
+        password: (info.password >= 0).then_some(info.password > 0),
+        ..ServerInfo::default()
+    })
+}
+
+/// Frees the server, without a farewell to the players: `rp_server_disconnect` comes first. The handle is not valid any more.
+/// Any thread; if another one is using the server, it is freed when that call ends.
+#[unsafe(no_mangle)]
+pub extern "C" fn rp_server_close(server: rp_server) -> i32 {
+    guard(|| SERVERS.remove(server).map(|_| 0))
+}
