@@ -23,6 +23,10 @@ const REQUIREMENTS: &[Requirement] = &[
     Requirement::debian("tests", "chromium-driver", "chromedriver").optional(),
     // The test that runs the proxy configuration of the documentation skips itself without it.
     Requirement::debian("tests", "nginx", "nginx").optional(),
+    // The C programs run only without it.
+    Requirement::debian("tests", "valgrind", "valgrind").optional(),
+    // The tests of the Python package skip themselves without it.
+    Requirement::debian("tests", "python3-venv", "python3").optional(),
     // Accessibility checks of the pages, and the package manager that installs them.
     Requirement::debian("tests", "npm", "npm").optional(),
     Requirement::npm("tests", "axe-core").optional(),

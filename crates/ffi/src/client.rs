@@ -55,7 +55,7 @@ pub struct rp_client_config {
     /// Time in milliseconds without a datagram after which the session ends: 3,000 to 300,000; default 10,000.
     pub idle_timeout_ms: u32,
     /// Maximum length of a message in bytes if messages may be longer than a datagram, the same on both sides; default 0: a
-    /// message has to fit into a datagram, about 1,100 bytes (`rp_stats.max_message`).
+    /// message has to fit into a datagram, at most about 480 bytes (`rp_stats.max_message`).
     pub max_stream_message: u32,
 }
 

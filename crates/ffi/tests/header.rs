@@ -38,17 +38,20 @@ fn generate() -> String {
     let builder = SOURCES.into_iter().flat_map(files).fold(builder, cbindgen::Builder::with_src);
     let mut text = Vec::new();
     builder.generate().unwrap().write(&mut text);
-    // The section about safety is for Rust; the sentences before it say the same.
-    let mut header = String::new();
+    let text = String::from_utf8(text).unwrap();
+    // The sections about safety are for Rust; what they say is said by the rules at the top and by the sentences before.
+    let mut lines: Vec<&str> = Vec::new();
     let mut in_safety = false;
-    for line in String::from_utf8(text).unwrap().lines() {
-        in_safety = (in_safety || line.trim() == "* # Safety") && line.trim() != "*/";
-        if !in_safety {
-            header += line.trim_end();
-            header.push('\n');
+    for line in text.lines() {
+        let is_comment = line.trim_start().starts_with("//");
+        in_safety = is_comment && (in_safety || line.trim() == "// # Safety");
+        if in_safety {
+            lines.pop_if(|line| line.trim() == "//");
+        } else {
+            lines.push(line.trim_end());
         }
     }
-    header.replace("\n *\n */", "\n */")
+    lines.join("\n") + "\n"
 }
 
 #[test]

@@ -1,0 +1,61 @@
+//! Programs in C that use the header and the shared library, without warnings, and under valgrind without errors.
+
+mod support;
+
+use rallypoint_harness::{Lobby, Process, stderr, stdout};
+use std::{net::UdpSocket, process::Command};
+use support::{Program, here};
+
+/// Runs a server of the game and two players, until one has won.
+fn race(command: impl Fn() -> Command) {
+    let server = Process::spawn(&mut command());
+    let address = server.wait_for_line("listening ").replace("listening ", "");
+    let players = ["alice", "bob"].map(|name| Process::spawn(command().args([&address, name])));
+    for player in &players {
+        assert!(player.wait().status.success(), "{}", player.stderr());
+        assert!(player.stdout().contains("is at line 21"), "{}", player.stdout());
+    }
+    assert!(server.wait().status.success(), "{}", server.stderr());
+    let output = server.stdout();
+    assert!(output.contains("alice joined\n") && output.contains("bob joined\n"), "{output}");
+    assert!(output.ends_with(" won\n"), "{output}");
+}
+
+#[test]
+fn the_example_game_runs() {
+    let Some(program) = Program::compile("examples/game.c") else { return };
+    race(|| program.command());
+}
+
+#[test]
+fn the_example_game_makes_no_memory_error() {
+    let Some(program) = Program::compile("examples/game.c") else { return };
+    if program.under_valgrind().is_some() {
+        race(|| program.under_valgrind().unwrap());
+    }
+}
+
+#[test]
+fn the_example_game_has_at_most_80_lines() {
+    let source = std::fs::read_to_string(here("examples/game.c")).unwrap();
+    assert!(source.lines().count() <= 80);
+}
+
+#[test]
+fn wrong_arguments_are_errors_and_no_memory_errors() {
+    let Some(program) = Program::compile("tests/c/errors.c") else { return };
+    for mut command in [Some(program.command()), program.under_valgrind()].into_iter().flatten() {
+        let output = command.output().unwrap();
+        assert!(output.status.success() && stdout(&output) == "passed\n", "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn the_gamemaker_layer_plays_announces_and_lists() {
+    let Some(program) = Program::compile("tests/c/gamemaker.c") else { return };
+    let lobby = Lobby::start();
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let output = program.command().args([port, lobby.v4().to_string()]).output().unwrap();
+    assert!(output.status.success() && stdout(&output) == "found\n", "{}", stderr(&output));
+    lobby.wait_until_listed(&[]);
+}
