@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bloodmasters;
+pub mod ffi;
 pub mod legacy;
 pub mod limit;
 pub mod list_reply;
@@ -34,6 +35,7 @@ pub type Target = fn(&[u8]);
 /// Every target, by name.
 pub const TARGETS: &[(&str, Target)] = &[
     ("bloodmasters", bloodmasters::run),
+    ("ffi", ffi::run),
     ("legacy", legacy::run),
     ("limit", limit::run),
     ("list_reply", list_reply::run),

@@ -31,6 +31,9 @@ mod output;
 mod player_table;
 mod scan;
 mod scan_record;
+#[cfg(any(test, feature = "script"))]
+#[doc(hidden)]
+pub mod script;
 mod server;
 mod stats;
 mod version;

@@ -1,10 +1,8 @@
 //! Programs in C that use the header and the shared library, without warnings, and under valgrind without errors.
 
-mod support;
-
+use crate::support::{Program, here};
 use rallypoint_harness::{Lobby, Process, stderr, stdout};
 use std::{net::UdpSocket, process::Command};
-use support::{Program, here};
 
 /// Runs a server of the game and two players, until one has won.
 fn race(command: impl Fn() -> Command) {

@@ -1,0 +1,5 @@
+//! The tests of this crate, one file per behaviour. One program, because linking a program per file takes minutes.
+
+mod c_programs;
+mod header;
+mod support;
