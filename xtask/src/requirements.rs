@@ -21,12 +21,13 @@ const REQUIREMENTS: &[Requirement] = &[
     // Tests of the pages in a real browser skip themselves without it.
     Requirement::debian("tests", "chromium", "chromium").optional(),
     Requirement::debian("tests", "chromium-driver", "chromedriver").optional(),
-    // The test that runs the proxy configuration of the documentation skips itself without it.
+    // The tests that run the proxy configurations of the documentation skip themselves without them.
     Requirement::debian("tests", "nginx", "nginx").optional(),
     // The C programs run only without it.
     Requirement::debian("tests", "valgrind", "valgrind").optional(),
     // The tests of the Python package skip themselves without it.
     Requirement::debian("tests", "python3-venv", "python3").optional(),
+    Requirement::debian("tests", "caddy", "caddy").optional(),
     // Accessibility checks of the pages, and the package manager that installs them.
     Requirement::debian("tests", "npm", "npm").optional(),
     Requirement::npm("tests", "axe-core").optional(),

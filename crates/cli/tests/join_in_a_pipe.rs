@@ -68,64 +68,19 @@ fn more_piped_lines_than_a_burst_are_all_accepted() {
 
 #[test]
 fn a_line_dropped_by_the_room_is_reported() {
-    let home = tempfile::tempdir().unwrap();
-    let config = EndpointConfig::for_game("rallypoint-room");
-    let listen = vec!["127.0.0.1:0".parse().unwrap()];
-    let mut server = PolledServer::bind(ServerOptions { listen, stream: Some(8_192), ..config.into() }).unwrap();
-    let bot = join(home.path(), server.local_addrs().next().unwrap(), "bot", &[]);
-    bot.write_line("hello");
-    bot.close_stdin();
-    let mut message = Vec::new();
-    // A room that accepts no lines.
-    wait_for("the bot has left", || {
-        server.poll();
-        while let Some(event) = server.next_event(&mut message) {
-            match event {
-                ServerEvent::Connected(NewPlayer { player, .. }) => server.send(player, b"-- you are bot").unwrap(),
-                ServerEvent::Message(player) => {
-                    let answer = match &message[..] {
-                        b"/heard" => "-- heard",
-                        _ => "-- too many lines at once; not delivered: hello",
-                    };
-                    server.send(player, answer.as_bytes()).unwrap();
-                }
-                ServerEvent::Disconnected(..) => return Some(()),
-                _ => {}
-            }
-        }
-        server.flush();
-        None
+    let (code, complaint) = pipe_hello_to("-- you are bot", |message| match message {
+        b"/heard" => Some("-- heard"),
+        _ => Some("-- too many lines at once; not delivered: hello"),
     });
-    let complaint = "too many lines at once; not delivered: hello\nrallypoint: one line was not sent\n";
-    let exit = bot.wait();
-    assert_eq!((exit.status.code(), stderr(&exit)), (Some(1), complaint.into()));
+    assert_eq!(complaint, "too many lines at once; not delivered: hello\nrallypoint: one line was not sent\n");
+    assert_eq!(code, Some(1));
 }
 
 #[test]
 fn a_room_without_receipts_is_left_with_0_if_all_lines_were_acknowledged() {
-    let home = tempfile::tempdir().unwrap();
-    let config = EndpointConfig::for_game("rallypoint-room");
-    let listen = vec!["127.0.0.1:0".parse().unwrap()];
-    let mut server = PolledServer::bind(ServerOptions { listen, stream: Some(8_192), ..config.into() }).unwrap();
-    let bot = join(home.path(), server.local_addrs().next().unwrap(), "bot", &[]);
-    bot.write_line("hello");
-    bot.close_stdin();
-    let mut message = Vec::new();
-    wait_for("the bot has left", || {
-        server.poll();
-        while let Some(event) = server.next_event(&mut message) {
-            match event {
-                ServerEvent::Connected(NewPlayer { player, .. }) => server.send(player, b"welcome").unwrap(),
-                ServerEvent::Disconnected(..) => return Some(()),
-                _ => {}
-            }
-        }
-        server.flush();
-        None
-    });
-    let exit = bot.wait();
-    let note = "note: all lines arrived, but the room did not confirm that it has processed them\n";
-    assert_eq!((exit.status.code(), stderr(&exit)), (Some(0), note.into()));
+    let (code, complaint) = pipe_hello_to("welcome", |_| None);
+    assert_eq!(complaint, "note: all lines arrived, but the room did not confirm that it has processed them\n");
+    assert_eq!(code, Some(0));
 }
 
 #[test]
@@ -139,4 +94,35 @@ fn the_answer_to_the_last_command_is_shown() {
     bot.wait_for_line("-- 1 in the room: bot");
     let exit = bot.wait();
     assert_eq!((exit.status.code(), stderr(&exit)), (Some(0), String::new()));
+}
+
+/// Pipes one line to a room with its own welcome and answers. Returns the exit code of `join` and its standard error.
+fn pipe_hello_to(welcome: &str, answer: impl Fn(&[u8]) -> Option<&'static str>) -> (Option<i32>, String) {
+    let home = tempfile::tempdir().unwrap();
+    let config = EndpointConfig::for_game("rallypoint-room");
+    let listen = vec!["127.0.0.1:0".parse().unwrap()];
+    let mut server = PolledServer::bind(ServerOptions { listen, stream: Some(8_192), ..config.into() }).unwrap();
+    let bot = join(home.path(), server.local_addrs().next().unwrap(), "bot", &[]);
+    bot.write_line("hello");
+    bot.close_stdin();
+    let mut message = Vec::new();
+    wait_for("the bot has left", || {
+        server.poll();
+        while let Some(event) = server.next_event(&mut message) {
+            match event {
+                ServerEvent::Connected(NewPlayer { player, .. }) => server.send(player, welcome.as_bytes()).unwrap(),
+                ServerEvent::Message(player) => {
+                    if let Some(answer) = answer(&message) {
+                        server.send(player, answer.as_bytes()).unwrap();
+                    }
+                }
+                ServerEvent::Disconnected(..) => return Some(()),
+                _ => {}
+            }
+        }
+        server.flush();
+        None
+    });
+    let exit = bot.wait();
+    (exit.status.code(), stderr(&exit))
 }

@@ -1,7 +1,11 @@
 //! Export of series as CSV or JSON.
 
 use crate::{Point, Series, Subject, Summary, UnixSeconds};
-use jiff::Timestamp;
+use jiff::{
+    Timestamp,
+    civil::{DateTime, Time},
+    fmt::temporal::Pieces,
+};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -57,9 +61,19 @@ pub fn rfc3339(time: UnixSeconds) -> String {
 
 /// Parses a time in RFC 3339 format, a date, or a number of seconds since 1970.
 pub fn parse_time(text: &str) -> Result<UnixSeconds, InvalidTime> {
-    let date = || format!("{text}T00:00:00Z").parse::<Timestamp>();
-    let time = text.parse::<Timestamp>().or_else(|_| date()).map(Timestamp::as_second);
-    time.ok().or_else(|| text.parse().ok()).ok_or(InvalidTime)
+    if let Ok(seconds) = text.parse() {
+        return Ok(seconds);
+    }
+    let pieces = Pieces::parse(text).map_err(|_| InvalidTime)?;
+    let offset = match (pieces.time(), pieces.to_numeric_offset()) {
+        (_, Some(offset)) => offset.seconds(),
+        // A date starts at midnight in UTC.
+        (None, None) => 0,
+        (Some(_), None) => return Err(InvalidTime),
+    };
+    let local = pieces.date().to_datetime(pieces.time().unwrap_or_else(Time::midnight));
+    let since_1970 = local.duration_since(DateTime::constant(1970, 1, 1, 0, 0, 0, 0));
+    Ok(since_1970.as_secs() - i64::from(offset))
 }
 
 /// A text that is not a time.

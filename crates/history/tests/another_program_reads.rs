@@ -59,5 +59,11 @@ fn times_are_parsed_in_several_formats() {
     for text in ["2027-01-16", "2027-01-16T00:00:00Z", "2027-01-16T01:00:00+01:00", "1800057600"] {
         assert_eq!(export::parse_time(text).unwrap(), START, "{text}");
     }
-    assert!(export::parse_time("yesterday").is_err());
+    for (text, expected) in [("20261116", 20_261_116), ("9999-12-31", 253_402_214_400), ("0001-01-01", -62_135_596_800)]
+    {
+        assert_eq!(export::parse_time(text).unwrap(), expected, "{text}");
+    }
+    for text in ["yesterday", "2027-01-16T00:00:00", "2027-02-29", ""] {
+        assert!(export::parse_time(text).is_err(), "{text}");
+    }
 }

@@ -25,7 +25,7 @@ fn outcomes_are_in_order_with_port_and_repeats() {
         [
             ("malformed", 1, None),
             ("listed", 1, Some(8190)),
-            ("unregistered", 1, None),
+            ("unregistered", 1, Some(8190)),
             ("just_unregistered", 2, Some(8190)),
         ]
     );

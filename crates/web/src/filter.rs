@@ -20,7 +20,6 @@ mod sort;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use parse::EXPECTED_LOBBY;
 pub use parse::{InvalidParameter, MAX_ROWS, QueryDefaults};
 pub use sort::{Column, Sort};
 

@@ -3,11 +3,12 @@
 mod accessibility;
 mod admin;
 mod api_server_list;
-mod behind_nginx;
+mod behind_reverse_proxies;
 mod common;
 mod exposition;
 mod front_page_budget;
 mod health;
+mod history_ranges;
 mod hostile_clients;
 mod invalid_requests;
 mod l17_bloodmasters_master_list;

@@ -3,6 +3,8 @@
 use crate::common;
 
 use common::{Server, Site, wait_until};
+use rallypoint_lobby::LobbyOptions;
+use rallypoint_web::WebOptions;
 
 #[test]
 fn recent_registration_outcomes_are_shown() {
@@ -20,6 +22,24 @@ fn recent_registration_outcomes_are_shown() {
 }
 
 #[test]
+fn every_port_of_an_address_has_its_own_explanation() {
+    let mut lobby = LobbyOptions::default();
+    lobby.registry.caps.per_address = 2;
+    let site = Site::with_lobby(lobby, WebOptions::default(), |_| {});
+    site.register_all(&[Server::new(1, "Alpha"), Server::new(2, "Beta")]);
+    site.unregister(1);
+    site.wait_for("/api/v1/servers", |list| list["total"] == 1);
+    site.register(&Server::new(3, "Gamma"));
+    site.register(&Server::new(4, "Delta"));
+    let html = wait_until("the refusal is shown", || {
+        Some(site.get("/why").text()).filter(|html| html.contains("<code>address_full</code>"))
+    });
+    let notices: Vec<_> =
+        html.split("<p class=\"notice ").skip(1).map(|part| part.split(':').next().unwrap()).collect();
+    assert_eq!(notices, ["bad\">Port 8004", "good\">Port 8003", "calm\">Port 8001", "good\">Port 8002"]);
+}
+
+#[test]
 fn an_unregistration_is_not_shown_as_a_failure() {
     let site = Site::start();
     site.register_all(&[Server::new(1, "Alpha")]);
@@ -28,7 +48,7 @@ fn an_unregistration_is_not_shown_as_a_failure() {
     site.unregister(1);
     let is_shown = |html: &String| html.contains("<code>not_registered</code>");
     let html = wait_until("both unregistrations are shown", || Some(site.get("/why").text()).filter(is_shown));
-    let notice = "<p class=\"notice calm\">the owner unregistered the server";
+    let notice = "<p class=\"notice calm\">Port 8001: the owner unregistered the server";
     assert!(html.contains(notice), "{html}");
 }
 

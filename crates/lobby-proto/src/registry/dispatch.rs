@@ -70,7 +70,13 @@ impl Registry {
     fn handle_admitted(&mut self, now: Instant, source: IpAddr, bytes: &[u8]) -> RegistrationOutcome {
         let (outcome, new) = match Datagram::parse(bytes) {
             Err(error) => (RegistrationOutcome::Malformed(error), None),
-            Ok(Datagram::Unregister(Unregister { server_id })) => (self.unregister(now, server_id), None),
+            Ok(Datagram::Unregister(Unregister { server_id })) => {
+                // Its owner may have several servers at one address.
+                let port = self.registered_port(server_id, source);
+                let outcome = self.unregister(now, server_id);
+                self.outcomes.record(now, source, outcome, port, None);
+                return outcome;
+            }
             Ok(Datagram::Register(registration)) => {
                 let fingerprint = self.fingerprinter.fingerprint(source, bytes);
                 (self.register(now, source, &registration, fingerprint), Some(registration))

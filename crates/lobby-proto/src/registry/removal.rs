@@ -7,7 +7,7 @@ use crate::{
     index::SlotIndex,
 };
 use rallypoint_wire::lobby::ServerId;
-use std::time::Instant;
+use std::{net::IpAddr, time::Instant};
 
 impl Registry {
     pub(super) fn unregister(&mut self, now: Instant, id: ServerId) -> RegistrationOutcome {
@@ -18,6 +18,15 @@ impl Registry {
         }
         self.tombstones.insert(now, id);
         RegistrationOutcome::Unregistered
+    }
+
+    /// The port of a registered server, at the address of this source if it has several.
+    pub(super) fn registered_port(&mut self, id: ServerId, source: IpAddr) -> Option<u16> {
+        let slot = self.find_or_adopt(id)?;
+        let endpoints = &self.slots.cold(slot).endpoints;
+        let other = || Family::ALL.into_iter().find_map(|family| endpoints[family].as_ref());
+        let endpoint = endpoints[Family::of(source)].as_ref().or_else(other)?;
+        Some(endpoint.internal.port.get())
     }
 
     /// Removes a server from the registry.

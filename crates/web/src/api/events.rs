@@ -3,7 +3,7 @@
 use crate::{
     LobbyNames,
     evicting_quota::EvictingPermit,
-    filter::{EXPECTED_LOBBY, InvalidParameter},
+    filter::InvalidParameter,
     live::{Cursor, EventScope, EventSubscription, IdFilter, Live},
     middleware::ClientAddr,
     problem::Problem,
@@ -79,6 +79,7 @@ const TOTALS_INTERVAL: Duration = Duration::from_secs(2);
             body = String,
             content_type = "text/event-stream",
         ),
+        (status = 404, description = "There is no such lobby."),
         (status = 503, description = "Too many event streams are open."),
     )
 )]
@@ -132,7 +133,9 @@ impl EventQuery {
             let invalid = |expected: &str| InvalidParameter::new(&name, expected);
             match &*name {
                 "lobby" | "ids" | "after" if value.is_empty() => {}
-                "lobby" => parsed.scope.lobby = Some(names.find(&value).ok_or_else(|| invalid(EXPECTED_LOBBY))?),
+                "lobby" => {
+                    parsed.scope.lobby = Some(names.find(&value).ok_or_else(|| InvalidParameter::no_lobby(&name))?);
+                }
                 "ids" => {
                     let ids = IdFilter::parse(&value).map_err(|error| invalid(&error.to_string()))?;
                     parsed.scope.ids = Some(ids);

@@ -4,12 +4,7 @@ use super::{
     response,
     schema::{HistoryParameters, HistorySeries, LobbyUuid, PublicIdPath},
 };
-use crate::{
-    filter::{EXPECTED_LOBBY, InvalidParameter},
-    path_id::PathId,
-    problem::Problem,
-    state::AppState,
-};
+use crate::{filter::InvalidParameter, path_id::PathId, problem::Problem, state::AppState};
 use axum::{
     body::Body,
     extract::{RawQuery, State},
@@ -77,8 +72,7 @@ pub(super) async fn lobby(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let lobby = state.settings().names.find(&id);
-    let id = lobby.ok_or_else(|| Problem::parameter("id", format!("id: {EXPECTED_LOBBY}")))?;
+    let id = state.settings().names.find(&id).ok_or_else(|| InvalidParameter::no_lobby("id"))?;
     series(&state, Subject::Lobby(id), query.as_deref().unwrap_or_default(), &headers).await
 }
 
@@ -180,14 +174,15 @@ impl HistoryQuery {
         let mut is_csv = false;
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let invalid = |expected: &str| InvalidParameter::new(&name, expected);
+            // Before 1970 and after now there is nothing.
             let time = || {
                 let expected = "expected a time such as 2026-11-16T08:00:00Z, a date, or seconds since 1970";
-                let time = export::parse_time(&value).map_err(|_| invalid(expected))?;
-                // From 1970 to the end of the year 9999, which is what SQLite and the graphs can represent.
-                if (0..=253_402_300_799).contains(&time) { Ok(time) } else { Err(invalid(expected)) }
+                match export::parse_time(&value) {
+                    Ok(time) if !value.starts_with('-') => Ok(time.clamp(0, now)),
+                    _ => Err(invalid(expected)),
+                }
             };
             match &*name {
-                _ if value.is_empty() => {}
                 "from" => from = Some(time()?),
                 "to" => to = Some(time()?),
                 "resolution" => {
@@ -206,13 +201,11 @@ impl HistoryQuery {
         }
         let to = to.unwrap_or(now);
         let from = from.unwrap_or((to - DEFAULT_RANGE).max(0));
-        if from >= to {
-            return Err(InvalidParameter::new("from", "it has to be before to"));
+        // An empty range is at a multiple of every step, because ranges are rounded outwards.
+        let range = if from < to { from..to } else { 0..0 };
+        if resolution.is_too_fine(&range) {
+            resolution = Resolution::Auto;
         }
-        if resolution.is_too_fine(&(from..to)) {
-            let expected = "the range has too many points: request a shorter one, or a coarser resolution";
-            return Err(InvalidParameter::new("from", expected));
-        }
-        Ok(Self { range: from..to, resolution, is_csv })
+        Ok(Self { range, resolution, is_csv })
     }
 }

@@ -1,6 +1,6 @@
 //! `GET /api/v1/outcomes`: the outcomes of recent registrations, which tell why a server is not listed.
 
-use super::response::JSON;
+use super::{response::JSON, schema::OutcomeParameters};
 use crate::{OutcomeAccess, filter::InvalidParameter, middleware::ClientAddr, problem::Problem, state::AppState};
 use axum::{
     Extension,
@@ -57,14 +57,7 @@ pub(crate) struct RepeatedOutcome {
 #[utoipa::path(
     get,
     path = "/api/v1/outcomes",
-    params(
-        (
-            "address" = Option<String>,
-            Query,
-            description = "The address; by default that of the client. Other addresses only if the operator allows it.",
-            example = "203.0.113.9",
-        ),
-    ),
+    params(OutcomeParameters),
     responses(
         (status = 200, description = "The outcomes, the latest last.", body = OutcomesResponse),
         (status = 403, description = "It is not the client's own address."),
@@ -112,10 +105,9 @@ fn parse(query: &str) -> Result<Option<IpAddr>, InvalidParameter> {
     let mut address = None;
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         match &*name {
-            "address" if value.is_empty() => {}
             "address" => {
                 let expected = "expected an IP address such as 203.0.113.9 or 2001:db8::9";
-                let parsed = value.trim().parse();
+                let parsed = value.parse();
                 address = Some(parsed.map_err(|_| InvalidParameter::new("address", expected))?);
             }
             _ => return Err(InvalidParameter::unknown(&name, &["address"])),

@@ -9,7 +9,13 @@ use crate::{
     json::ServerView,
 };
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::{
+    IntoParams, ToSchema,
+    openapi::{
+        RefOr,
+        schema::{AnyOfBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type},
+    },
+};
 
 /// Parameters of a list of servers.
 #[derive(IntoParams)]
@@ -18,7 +24,7 @@ pub(super) struct ListParameters {
     /// Words that each have to occur in the name, map, game, version, address, or the name of a player.
     #[param(max_length = 200, example = "bacon")]
     q: Option<String>,
-    /// Only servers of this lobby: its UUID or its name.
+    /// Only servers of this lobby: its UUID or its name. If there is no such lobby, the response is 404.
     #[param(example = "gg2")]
     lobby: Option<String>,
     /// Only this game, by its short or its full name.
@@ -46,7 +52,7 @@ pub(super) struct ListParameters {
     #[param(inline, example = "verified")]
     verified: Option<VerificationName>,
     /// Only these servers: at most 500 public IDs, separated by commas.
-    #[param(example = "0123456789abcdef0123456789abcdef")]
+    #[param(pattern = "^[0-9a-f]{32}(,[0-9a-f]{32}){0,499}$", example = "0123456789abcdef0123456789abcdef")]
     ids: Option<String>,
     /// The order: `id` (the default), `name`, `map`, `players`, `bots`, `slots`, `game`, `version`, `latency`, `age`, `password`,
     /// `verified`, `address`, `lobby` or `popularity` (average number of players of the week); with a `-` in front the largest first. Equal servers are ordered by players, the most
@@ -182,17 +188,55 @@ pub(crate) struct EntryNumber {
     id: String,
 }
 
+/// A time in one of the forms that `export::parse_time` accepts.
+struct HistoryTime;
+
+impl utoipa::PartialSchema for HistoryTime {
+    fn schema() -> RefOr<Schema> {
+        let seconds = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
+        let forms = AnyOfBuilder::new().item(text(KnownFormat::DateTime)).item(text(KnownFormat::Date)).item(seconds);
+        Schema::AnyOf(forms.build()).into()
+    }
+}
+
+impl ToSchema for HistoryTime {}
+
+/// An IP address.
+struct Address;
+
+impl utoipa::PartialSchema for Address {
+    fn schema() -> RefOr<Schema> {
+        Schema::AnyOf(AnyOfBuilder::new().item(text(KnownFormat::Ipv4)).item(text(KnownFormat::Ipv6)).build()).into()
+    }
+}
+
+impl ToSchema for Address {}
+
+fn text(format: KnownFormat) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String).format(Some(SchemaFormat::KnownFormat(format)))
+}
+
+/// Parameters of the outcomes of registrations.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct OutcomeParameters {
+    /// The address; by default that of the client. Other addresses only if the operator allows it.
+    #[param(inline, value_type = Option<Address>, example = "203.0.113.9")]
+    address: Option<String>,
+}
+
 /// Parameters of a history.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct HistoryParameters {
     /// The start: a time (RFC 3339), a date, or seconds since 1970. Default: a day before the end.
-    #[param(example = "2026-11-15T00:00:00Z")]
+    #[param(inline, value_type = Option<HistoryTime>, example = "2026-11-15T00:00:00Z")]
     from: Option<String>,
-    /// The end, in the same forms. Default: now.
-    #[param(example = "2026-11-16")]
+    /// The end, in the same forms. Default: now. If it is not after the start, there are no points.
+    #[param(inline, value_type = Option<HistoryTime>, example = "2026-11-16")]
     to: Option<String>,
-    /// The resolution. `auto` is minutes for up to two days, hours for up to 40 days, and days for longer ranges.
+    /// The resolution. `auto` is minutes for up to two days, hours for up to 40 days, and days for longer ranges; it also applies
+    /// to a range that has more than 50,000 points at the resolution that was requested. `step` is the one of the response.
     #[param(inline, example = "hour")]
     resolution: Option<ResolutionName>,
     /// JSON, or CSV with a header.

@@ -59,6 +59,7 @@ pub(crate) const DEFAULTS: QueryDefaults = QueryDefaults {
     responses(
         (status = 200, description = "The servers.", body = ServerList, headers(("ETag" = String, description = "Send it as If-None-Match: the response is 304 while nothing has changed."))),
         (status = 304, description = "The client has the current version (If-None-Match)."),
+        (status = 404, description = "There is no such lobby."),
         (status = 503, description = "Too many long responses are being rendered or sent; Retry-After is the time to wait in seconds."),
     )
 )]

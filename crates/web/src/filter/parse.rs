@@ -17,6 +17,9 @@ const MAX_IDS: usize = 500;
 /// Maximum number of servers in one response, even a prebuilt one.
 pub const MAX_ROWS: usize = 20_000;
 
+/// Maximum number of servers to skip: the largest 64-bit integer of the OpenAPI document.
+const MAX_OFFSET: usize = i64::MAX as usize;
+
 /// Defaults and limits of the parameters, which differ between the page and the API.
 #[derive(Clone, Copy, Debug)]
 pub struct QueryDefaults {
@@ -40,6 +43,8 @@ pub struct InvalidParameter {
     pub name: String,
     /// What is wrong with it, or what was expected.
     pub expected: String,
+    /// Whether its form is valid, but what it names does not exist: status 404 instead of 400.
+    pub is_not_found: bool,
 }
 
 impl ListQuery {
@@ -84,22 +89,16 @@ impl ListQuery {
             _ => Err(invalid(&format!("expected a number from {min} to {max}"))),
         };
         let filter = &mut self.filter;
-        // A form submits its empty fields, too.
-        if value.is_empty() && !matches!(name, "not_empty" | "not_full" | "no_password" | "both_families") {
-            return if KNOWN.contains(&name) || !defaults.is_strict {
-                Ok(())
-            } else {
-                Err(InvalidParameter::unknown(name, &KNOWN))
-            };
+        // The form of the page submits its empty fields, too.
+        if value.is_empty() && !defaults.is_strict && !SWITCHES.contains(&name) {
+            return Ok(());
         }
         match name {
             "q" => filter.q = words(name, value)?.filter(|words| !words.trim().is_empty()),
-            "game" => filter.game = words(name, value)?,
-            "map" => filter.map = words(name, value)?,
-            "version" => filter.version = words(name, value)?,
-            "lobby" => {
-                filter.lobby = Some(names.find(value).ok_or_else(|| invalid(EXPECTED_LOBBY))?);
-            }
+            "game" => filter.game = words(name, value)?.filter(|words| !words.is_empty()),
+            "map" => filter.map = words(name, value)?.filter(|words| !words.is_empty()),
+            "version" => filter.version = words(name, value)?.filter(|words| !words.is_empty()),
+            "lobby" => filter.lobby = Some(names.find(value).ok_or_else(|| InvalidParameter::no_lobby(name))?),
             "not_empty" => filter.not_empty = switch(name, value)?,
             "not_full" => filter.not_full = switch(name, value)?,
             "no_password" => filter.no_password = switch(name, value)?,
@@ -121,7 +120,7 @@ impl ListQuery {
             "sort" => self.sort = value.parse().map_err(|expected: String| invalid(&expected))?,
             "page" if defaults.by_page => *page = number(1, 1_000_000)?,
             "per_page" if defaults.by_page => self.limit = number(1, defaults.max_limit)?,
-            "offset" if !defaults.by_page => self.offset = number(0, usize::MAX)?,
+            "offset" if !defaults.by_page => self.offset = number(0, MAX_OFFSET)?,
             "limit" if !defaults.by_page => self.limit = number(1, defaults.max_limit)?,
             _ if defaults.is_strict => return Err(InvalidParameter::unknown(name, &KNOWN)),
             _ => {}
@@ -130,8 +129,8 @@ impl ListQuery {
     }
 }
 
-/// What is expected as a lobby.
-pub(crate) const EXPECTED_LOBBY: &str = "expected the UUID or the name of a lobby, as at /api/v1/lobbies";
+/// Parameters that are on if they have no value, as in `?not_empty`, on the page.
+const SWITCHES: [&str; 4] = ["not_empty", "not_full", "no_password", "both_families"];
 
 /// The parameters of the API.
 const KNOWN: [&str; 14] = [
@@ -155,7 +154,13 @@ impl InvalidParameter {
     pub(crate) fn new(name: &str, expected: &str) -> Self {
         // The name comes from the client and goes into the response: its beginning is enough to recognise it.
         let name = text::sanitize(name).chars().take(40).collect();
-        Self { name, expected: expected.to_owned() }
+        Self { name, expected: expected.to_owned(), is_not_found: false }
+    }
+
+    /// A lobby that does not exist. Its name can be any text.
+    pub(crate) fn no_lobby(name: &str) -> Self {
+        let expected = "no lobby has this UUID or name; /api/v1/lobbies lists those that exist";
+        Self { is_not_found: true, ..Self::new(name, expected) }
     }
 
     /// A parameter that an address does not have.
@@ -172,7 +177,8 @@ impl InvalidParameter {
 impl From<InvalidParameter> for Problem {
     fn from(invalid: InvalidParameter) -> Self {
         let detail = format!("{}: {}", invalid.name, invalid.expected);
-        Self::parameter(invalid.name, detail)
+        let problem = if invalid.is_not_found { Self::not_found(detail) } else { Self::parameter("", detail) };
+        problem.with_parameter(invalid.name)
     }
 }
 

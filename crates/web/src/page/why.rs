@@ -61,11 +61,21 @@ pub(super) async fn show(
 }
 
 impl WhyPage {
-    /// The outcome that explains the current state: the latest, except for repeated unregistrations of a server that is gone
-    /// already, which servers send because datagrams can be lost.
-    fn decisive(outcomes: &OutcomesResponse) -> Option<&RepeatedOutcome> {
+    /// The outcomes that explain the current state, one for each port, the latest first: several servers can have one address.
+    /// Datagrams that could not be parsed have no port. Unregistrations of a server that is gone already, which servers send
+    /// because datagrams can be lost, explain nothing unless they are all that is known.
+    fn decisive(outcomes: &OutcomesResponse) -> Vec<&RepeatedOutcome> {
+        let mut found: Vec<&RepeatedOutcome> = Vec::new();
         let is_decisive = |outcome: &&RepeatedOutcome| outcome.code != "not_registered";
-        outcomes.outcomes.iter().rfind(is_decisive).or(outcomes.outcomes.last())
+        for outcome in outcomes.outcomes.iter().rev().filter(is_decisive) {
+            if found.iter().all(|other| other.port != outcome.port) {
+                found.push(outcome);
+            }
+        }
+        if found.is_empty() {
+            found.extend(outcomes.outcomes.last());
+        }
+        found
     }
 
     /// Whether the outcomes are those of several nodes of a cluster.

@@ -110,6 +110,11 @@ impl Site {
         wait_until(&format!("{path} satisfies the predicate"), || Some(self.json(path)).filter(&predicate))
     }
 
+    /// Waits until a path is served with this status.
+    pub fn wait_for_status(&self, path: &str, status: u16) {
+        wait_until(&format!("{path} is {status}"), || (self.get(path).status == status).then_some(()));
+    }
+
     /// Registers servers and waits until the API and the list reply consist of them. The API may be ahead: it follows the
     /// events of the registry, while list replies are published a moment later.
     pub fn register_all(&self, servers: &[Server<'_>]) -> Value {
@@ -266,8 +271,9 @@ pub struct Event {
 impl EventStream {
     pub fn new(addr: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Self {
         let mut tcp = connect(addr);
-        write!(tcp, "GET {path} HTTP/1.1\r\nhost: localhost\r\n").unwrap();
-        for (name, value) in headers {
+        write!(tcp, "GET {path} HTTP/1.1\r\n").unwrap();
+        let has_host = headers.iter().any(|(name, _)| *name == "host");
+        for (name, value) in headers.iter().chain((!has_host).then_some(&("host", "localhost"))) {
             write!(tcp, "{name}: {value}\r\n").unwrap();
         }
         tcp.write_all(b"\r\n").unwrap();
