@@ -23,11 +23,11 @@ const REQUIREMENTS: &[Requirement] = &[
     Requirement::debian("tests", "chromium-driver", "chromedriver").optional(),
     // The tests that run the proxy configurations of the documentation skip themselves without them.
     Requirement::debian("tests", "nginx", "nginx").optional(),
+    Requirement::debian("tests", "caddy", "caddy").optional(),
     // The C programs run only without it.
     Requirement::debian("tests", "valgrind", "valgrind").optional(),
     // The tests of the Python package skip themselves without it.
     Requirement::debian("tests", "python3-venv", "python3").optional(),
-    Requirement::debian("tests", "caddy", "caddy").optional(),
     // Accessibility checks of the pages, and the package manager that installs them.
     Requirement::debian("tests", "npm", "npm").optional(),
     Requirement::npm("tests", "axe-core").optional(),
