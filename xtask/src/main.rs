@@ -7,6 +7,7 @@ mod check;
 mod examples;
 mod fuzz;
 mod hygiene;
+mod package;
 mod portability;
 mod progress;
 mod requirements;
@@ -52,6 +53,12 @@ cargo xtask bench [--print] [SUITE]
       cargo xtask bench                 all suites
       cargo xtask bench --print wire    one suite, printed only
 
+cargo xtask package [--profile NAME] [dev | wheel]
+    Builds librallypoint and packs it, into target/packages: `dev` is library, header and pkg-config file (an archive, and
+    a Debian package where dpkg-deb is installed), `wheel` the Python package.
+      cargo xtask package wheel         the wheel alone
+      cargo xtask package --profile dev all, quickly built and slow
+
 cargo xtask soak [--minutes N] [--print]
     Runs a lobby for N minutes (default: 60) under load, churn, junk, slow clients, reloads and restarts, and watches its
     memory, descriptors and latencies. The table goes into docs/benchmarks.md; if one of them grows, the exit code is 1.
@@ -96,9 +103,10 @@ fn run(mut arguments: Vec<String>) -> Result<(), Stop> {
         "check" => check::run(&workspace, args),
         "fuzz" => fuzz::run(&workspace, args),
         "bench" => bench::run(&workspace, args),
+        "package" => package::run(&workspace, args),
         "soak" => soak::run(&workspace, args),
         _ => Err(Stop::Usage(format!(
-            "unknown task `{verb}`; the tasks are test, check, fuzz, bench and soak (see cargo xtask --help)"
+            "unknown task `{verb}`; the tasks are test, check, fuzz, bench, package and soak (see cargo xtask --help)"
         ))),
     }
 }
@@ -134,6 +142,8 @@ mod tests {
             "soak",
             "--minutes",
             "--executions",
+            "package",
+            "--profile",
         ] {
             assert!(HELP.contains(word), "{word}");
         }

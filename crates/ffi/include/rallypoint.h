@@ -289,6 +289,8 @@ typedef struct {
     const char *mode;
     // Current map.
     const char *map;
+    // Names of the players, separated by line feeds. Without them, a query for players waits in vain for a list.
+    const char *player_names;
 } rp_server_info;
 
 // A game server, and the lobbies to register it with. Set `size` to the size of the structure; a field that is zero has its

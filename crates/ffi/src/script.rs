@@ -295,6 +295,7 @@ impl Script<'_> {
             game: pointer(&texts[1]),
             mode: null(),
             map: null(),
+            player_names: pointer(&texts[1]),
         };
         // SAFETY: all pointers are valid or null.
         unsafe { rp_server_set_info(handle, &info) }

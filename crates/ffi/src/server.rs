@@ -11,7 +11,7 @@ use crate::{
     stats::rp_stats,
 };
 use rallypoint_session::{
-    EncryptionPolicy, EndpointConfig, PlayerId, PolledServer, ServerEvent, ServerInfo, ServerOptions, StaticKey,
+    EncryptionPolicy, EndpointConfig, Player, PlayerId, PolledServer, ServerEvent, ServerInfo, ServerOptions, StaticKey,
 };
 use std::{ffi::c_char, time::Duration};
 
@@ -77,6 +77,8 @@ pub struct rp_server_info {
     pub mode: *const c_char,
     /// Current map.
     pub map: *const c_char,
+    /// Names of the players, separated by line feeds. Without them, a query for players waits in vain for a list.
+    pub player_names: *const c_char,
 }
 
 // SAFETY: `repr(C)`, begins with its size, and consists of integers and pointers that may be null.
@@ -375,8 +377,13 @@ unsafe fn server_info(info: &rp_server_info) -> Result<ServerInfo, Failure> {
         max_players: number(info.max_players, "max_players")?,
         bots: number(info.bots, "bots")?,
         password: (info.password >= 0).then_some(info.password > 0),
+        player_list: text(info.player_names)?.map(|names| names.lines().map(player).collect()),
         ..ServerInfo::default()
     })
+}
+
+fn player(name: &str) -> Player {
+    Player { name: name.to_owned(), ..Player::default() }
 }
 
 /// Frees the server, without a farewell to the players: `rp_server_disconnect` comes first. The handle is not valid any more.

@@ -2,4 +2,5 @@
 
 mod c_programs;
 mod header;
+mod python_package;
 mod support;

@@ -1,0 +1,31 @@
+"""Sessions, announcing, lists and queries for games, over librallypoint."""
+
+from ._announcer import Announcer
+from ._errors import BufferTooSmall, Error, WouldBlock
+from ._keys import generate_key, public_key
+from ._library import version
+from ._scan import Detail, ScannedServer, list_servers, query, scan
+from ._session import Client, Encryption, Event, EventKind, Reason, Server, State, Stats
+
+__all__ = [
+    "Announcer",
+    "BufferTooSmall",
+    "Client",
+    "Detail",
+    "Encryption",
+    "Error",
+    "Event",
+    "EventKind",
+    "Reason",
+    "ScannedServer",
+    "Server",
+    "State",
+    "Stats",
+    "WouldBlock",
+    "generate_key",
+    "list_servers",
+    "public_key",
+    "query",
+    "scan",
+    "version",
+]

@@ -1,0 +1,16 @@
+//! The Python package, with the library in it.
+
+use super::Built;
+use crate::{Stop, workspace::Workspace};
+use std::path::PathBuf;
+
+pub fn package(workspace: &Workspace, built: &Built) -> Result<Vec<PathBuf>, Stop> {
+    let script = workspace.root.join("clients/python-package/build_wheel.py");
+    let mut python = workspace.program(if cfg!(windows) { "python" } else { "python3" });
+    python.arg("-B").arg(script).arg(built.shared()).arg(&built.version).arg(&built.packages);
+    let output = python.output().map_err(Stop::while_doing("run Python 3, which makes the wheel"))?;
+    if !output.status.success() {
+        return Err(Stop::Failed(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    Ok(vec![String::from_utf8_lossy(&output.stdout).trim().into()])
+}
