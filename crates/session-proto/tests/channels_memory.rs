@@ -1,6 +1,6 @@
 //! Unfinished messages of all players share the memory of the server (W116).
 
-mod common;
+use crate::common;
 
 use common::{
     channels::{ChannelPair, ORDERED, UNORDERED},

@@ -1,6 +1,6 @@
 //! A server with channels can serve players without them: one channel, as a stream (W115).
 
-mod common;
+use crate::common;
 
 use common::{
     channels::{ChannelPair, ORDERED, SEQUENCED, table},

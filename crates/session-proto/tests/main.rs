@@ -7,6 +7,8 @@ mod channels_agreement;
 mod channels_delivery;
 mod channels_hostile_peer;
 mod channels_latency;
+mod channels_memory;
+mod channels_plain_players;
 mod channels_property;
 mod channels_tokens;
 mod closing;
