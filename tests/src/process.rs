@@ -5,8 +5,9 @@ use crate::{
     wait::{TIMEOUT, eventually},
 };
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{Read, Write},
+    os::unix::fs::MetadataExt,
     path::Path,
     process::{Child, ChildStdin, Command, Output, Stdio},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -55,6 +56,23 @@ impl Process {
         let stdout = Capture::start(child.stdout.take());
         let stderr = Capture::start(child.stderr.take());
         Self { child: Mutex::new(child), stdin, stdout, stderr }
+    }
+
+    /// The most memory that it has used so far, and that of its files in memory, in bytes.
+    ///
+    /// # Panics
+    /// If the program has ended.
+    #[must_use]
+    pub fn peak_memory(&self) -> usize {
+        let process = format!("/proc/{}", self.id());
+        let status = fs::read_to_string(format!("{process}/status")).expect("a running process");
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        let kilobytes: usize = peak.and_then(|number| number.parse().ok()).expect("a number of kilobytes");
+        let files = fs::read_dir(format!("{process}/fd")).into_iter().flatten().flatten().map(|file| file.path());
+        let in_memory = files.filter(|path| fs::read_link(path).is_ok_and(|to| to.starts_with("/memfd:")));
+        let file_bytes: u64 =
+            in_memory.filter_map(|path| fs::metadata(path).ok()).map(|file| 512 * file.blocks()).sum();
+        1_024 * kilobytes + file_bytes as usize
     }
 
     /// The ID of the process.

@@ -48,8 +48,10 @@ pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
         let Some(wanted) = executions else { return Ok(()) };
         let total: u64 = totals.iter().map(|report| report.executions).sum();
         println!("{total} of {wanted} executions");
+        // After every round, so that a run that is interrupted has been counted.
+        bench::write_section(workspace, "fuzz", &section(&targets, &totals))?;
         if total >= wanted {
-            return bench::write_section(workspace, "fuzz", &section(&targets, &totals));
+            return Ok(());
         }
     }
 }

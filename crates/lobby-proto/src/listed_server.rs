@@ -60,6 +60,8 @@ pub struct ListedServer {
     pub(crate) has_query: bool,
     /// The server's block of the list reply, including the length.
     pub(crate) block: Box<[u8]>,
+    /// Estimated memory use of the entry, in bytes; it follows from the block.
+    memory: u32,
     /// The addresses before the address map; `None` for most servers, whose addresses the map does not change.
     pub(crate) internal: Option<Box<InternalAddrs>>,
 }
@@ -134,6 +136,7 @@ impl ListedServer {
             legacy_protocol: None,
             has_query: false,
             block: block.into(),
+            memory: BlockSize::of(block).memory() as u32,
             internal: None,
         }
         .with_parsed_fields()
@@ -157,13 +160,16 @@ impl ListedServer {
     /// The same server in a lobby with a block, either of which may be new.
     pub(crate) fn updated(&self, lobby_id: LobbyId, block: &[u8]) -> Self {
         let latency = self.latency.load(Ordering::Relaxed).into();
-        Self { lobby_id, latency, block: block.into(), internal: self.internal.clone(), ..*self }.with_parsed_fields()
+        let memory = BlockSize::of(block).memory() as u32;
+        let updated = Self { lobby_id, latency, block: block.into(), memory, internal: self.internal.clone(), ..*self };
+        updated.with_parsed_fields()
     }
 
     /// The same server with a revised block: the same endpoints, keys and `protocol_id`.
     pub(crate) fn revised(&self, block: Box<[u8]>) -> Self {
         let latency = self.latency.load(Ordering::Relaxed).into();
-        Self { latency, block, internal: self.internal.clone(), ..*self }
+        let memory = BlockSize::of(&block).memory() as u32;
+        Self { latency, block, memory, internal: self.internal.clone(), ..*self }
     }
 
     /// The same server with the fields that are read from its block.
@@ -173,9 +179,9 @@ impl ListedServer {
         Self { legacy_protocol: legacy::protocol_of(self.lobby_id, &block), has_query, ..self }
     }
 
-    /// Estimated memory use of an entry with this block, in bytes.
+    /// Estimated memory use of the entry, in bytes.
     pub(crate) fn memory(&self) -> usize {
-        memory_of(self.block.len())
+        self.memory as usize
     }
 
     /// Records the round-trip time of a reply by the server.
@@ -190,12 +196,26 @@ impl ListedServer {
 const ENTRY: usize = 1_200;
 
 /// Bytes of a block whose texts are also kept for pages: a page shows only the beginning of five texts (W42).
-const SHOWN: usize = 5 * 256;
+const MAX_SHOWN: usize = 5 * 256;
 
-/// Estimated memory use of a server whose block has this length, in bytes. The block is stored twice: in the [`ListedServer`]
-/// and in the reply that all clients get. Its texts are stored twice more for the web server, as they are shown and in lower
-/// case. A byte can take three as a text; what exceeds the estimate is bounded by the length of the texts that are shown.
-pub(crate) const fn memory_of(block: usize) -> usize {
-    let shown = if block < SHOWN { block } else { SHOWN };
-    ENTRY + 2 * block + 2 * shown
+/// The size of a block, from which the memory use of a server is estimated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BlockSize {
+    pub bytes: usize,
+    /// At most so many bytes are the texts of the block as they are shown: a byte that is not printable ASCII can take three.
+    pub shown: usize,
+}
+
+impl BlockSize {
+    /// The size of a block, or of a table that becomes a part of one.
+    pub fn of(bytes: &[u8]) -> Self {
+        let longer = bytes.iter().filter(|byte| !matches!(byte, b' '..=b'~')).count();
+        Self { bytes: bytes.len(), shown: (bytes.len() + 2 * longer).min(MAX_SHOWN) }
+    }
+
+    /// Estimated memory use of a server with this block, in bytes. The block is stored twice: in the [`ListedServer`] and in the
+    /// reply that all clients get. Its texts are stored twice more for the web server, as they are shown and in lower case.
+    pub const fn memory(self) -> usize {
+        ENTRY + 2 * self.bytes + 2 * self.shown
+    }
 }

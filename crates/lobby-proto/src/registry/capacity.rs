@@ -9,7 +9,7 @@ use crate::{
     entry::{Family, Trust},
     hash::{KeyedHash, KeyedMap},
     index::SlotIndex,
-    listed_server::memory_of,
+    listed_server::BlockSize,
 };
 use rallypoint_limit::{Lan, Site};
 use rallypoint_wire::lobby::{LobbyId, Registration};
@@ -186,8 +186,8 @@ pub(super) struct SpaceRequest {
     pub lobby: LobbyId,
     /// The network that is charged if the lobby is new.
     pub opener: Option<Site>,
-    /// Size of the server's block in the list, in bytes.
-    pub size: usize,
+    /// Size of the server's block in the list.
+    pub size: BlockSize,
     /// Whether a server was listed at this endpoint before, which raises the number of lobbies that its network can open: the
     /// others may have been opened by forged registrations.
     pub is_former: bool,
@@ -204,7 +204,7 @@ impl SpaceRequest {
             source: None,
             lobby,
             opener: None,
-            size: 0,
+            size: BlockSize::default(),
             is_former: false,
         }
     }
@@ -212,7 +212,8 @@ impl SpaceRequest {
     /// The space for a registration that is not charged to a source.
     pub fn of(key: EndpointKey, new: &Registration<'_>) -> Self {
         // The block is at most this much larger than the table.
-        let size = new.table().size() + BLOCK_HEADER;
+        let table = BlockSize::of(new.table().as_bytes());
+        let size = BlockSize { bytes: table.bytes + BLOCK_HEADER, ..table };
         Self { size, ..Self::new(key, new.lobby_id()) }
     }
 
@@ -266,7 +267,7 @@ impl Registry {
             _ => {}
         }
         let memory_of_entry = |slot| self.slots.cold(slot).server.memory();
-        let needed = memory_of(request.size);
+        let needed = request.size.memory();
         if let Some(ip) = request.source {
             let is_new_here = |is_here: &dyn Fn(IpAddr) -> bool| !own().any(|slot| self.is_charged_at(slot, is_here));
             let leaving = |is_here: &dyn Fn(IpAddr) -> bool| {
@@ -299,7 +300,7 @@ impl Registry {
         let leaving: usize = victims.slots().map(memory_of_entry).sum();
         let others = self.usage.memory - freed - leaving;
         // Registered servers can be updated within reason even if others have used up the rest.
-        let extra = if freed > 0 && request.size <= MODEST { caps.memory / 8 } else { 0 };
+        let extra = if freed > 0 && request.size.bytes <= MODEST { caps.memory / 8 } else { 0 };
         let is_full = needed > freed && others + needed > caps.memory.saturating_add(extra);
         is_full.then_some(Cap::Memory)
     }

@@ -13,8 +13,10 @@ const MIN_INTERVAL: Duration = Duration::from_millis(20);
 /// that publishing takes a few percent of the time at most, however many servers there are and however often they change.
 const BYTES_PER_MILLISECOND: usize = 100_000;
 
-/// Capacity of the event queue. The oldest events are dropped beyond it.
+/// Capacity of the event queue, in events and in bytes: a change keeps the data of its server in memory. The oldest changes are
+/// dropped beyond it.
 const MAX_EVENTS: usize = 65_536;
+const MAX_EVENT_BYTES: usize = 16 << 20;
 
 /// When the lists are published next.
 #[derive(Debug, Default)]
@@ -52,21 +54,26 @@ impl PublishTimer {
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
     queue: VecDeque<Event>,
+    /// Memory that the queued events keep in use.
+    bytes: usize,
     /// Number of events that were dropped because the queue was full.
     pub dropped: u64,
 }
 
 impl EventQueue {
     pub fn pop(&mut self) -> Option<Event> {
-        self.queue.pop_front()
+        let event = self.queue.pop_front()?;
+        self.bytes -= event.memory();
+        Some(event)
     }
 
     fn push(&mut self, event: Event) {
-        if self.queue.len() == MAX_EVENTS {
-            self.queue.pop_front();
+        self.bytes += event.memory();
+        self.queue.push_back(event);
+        while self.queue.len() > MAX_EVENTS || self.bytes > MAX_EVENT_BYTES {
+            self.pop();
             self.dropped += 1;
         }
-        self.queue.push_back(event);
     }
 }
 

@@ -2,10 +2,9 @@
 
 use super::{Event, Registry, capacity::MODEST};
 use crate::{
-    ListingOrigin, RegistrationOutcome,
+    ListedServer, ListingOrigin, RegistrationOutcome,
     entry::{Addr, EndpointState, Family, PerFamily},
     index::SlotIndex,
-    listed_server::memory_of,
 };
 use rallypoint_wire::lobby::Revision;
 use std::{net::IpAddr, num::NonZeroU16, sync::Arc, time::Instant};
@@ -39,13 +38,17 @@ impl Registry {
         let port = revision.port()?;
         let endpoint = cold.endpoints[family].filter(|endpoint| endpoint.internal == Addr { ip: source, port })?;
         // The address map may have changed.
-        if self.endpoint(source, port) != endpoint || !self.has_memory_for(server.block.len(), revision.block_size()) {
+        if self.endpoint(source, port) != endpoint {
             return None;
         }
         let outcome = if revision.is_same() {
             RegistrationOutcome::Refreshed
         } else {
-            let server = Arc::new(server.revised(revision.block()));
+            let revised = server.revised(revision.block());
+            if !self.has_memory_for(server, &revised) {
+                return None;
+            }
+            let server = Arc::new(revised);
             let cold = self.slots.cold_mut(slot);
             let before = cold.server.memory();
             cold.server = server.clone();
@@ -66,8 +69,10 @@ impl Registry {
         Some((outcome, port))
     }
 
-    /// Whether a block may change its size without an examination of the caps.
-    fn has_memory_for(&self, old: usize, new: usize) -> bool {
-        new <= old || new <= MODEST && self.usage.memory + memory_of(new) - memory_of(old) <= self.config.caps.memory
+    /// Whether a server may change its size without an examination of the caps.
+    fn has_memory_for(&self, old: &ListedServer, new: &ListedServer) -> bool {
+        let (before, after) = (old.memory(), new.memory());
+        let is_within = || self.usage.memory - before + after <= self.config.caps.memory;
+        after <= before || new.block.len() <= MODEST && is_within()
     }
 }

@@ -16,6 +16,7 @@ use crate::{
     ListedServer, ListingOrigin,
     entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily, Trust},
     index::SlotIndex,
+    listed_server::BlockSize,
 };
 use rallypoint_wire::{
     DecodeError, Reader, Writer,
@@ -181,7 +182,7 @@ impl Registry {
         let block = &mut self.buffers.block;
         block.clear();
         saved.block.emit(block);
-        let size = block.len();
+        let size = BlockSize::of(block);
         let is_taken = |endpoint: &EndpointEntry| self.slots.at_endpoint((endpoint.external, transport)).is_some();
         let is_full = |endpoint: &EndpointEntry| {
             let source = saved.origin.is_charged().then_some(endpoint.internal.ip);

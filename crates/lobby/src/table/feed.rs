@@ -4,11 +4,15 @@ use super::{TableSnapshot, TableUpdate};
 use crate::{Finding, NodeLatency, verify::VerificationResult};
 use arc_swap::{ArcSwap, Guard};
 use rallypoint_lobby_proto::PublicId;
-use std::sync::{Arc, OnceLock};
-use tokio::sync::{broadcast, mpsc, watch};
+use std::sync::{
+    Arc, Mutex, OnceLock, PoisonError, Weak,
+    atomic::{AtomicU64, Ordering},
+};
+use tokio::sync::{Notify, broadcast, mpsc, watch};
 
-/// Number of updates that a subscriber may be behind before it misses some and has to compare snapshots.
-const BACKLOG: usize = 64;
+/// Number of updates that a subscriber may be behind before it misses some and has to compare snapshots. Each of them keeps a
+/// version of every server that has changed since in memory.
+const BACKLOG: usize = 2;
 
 /// Number of probe results that may wait for the table. A reply can take tens of kilobytes.
 const RESULTS: usize = 64;
@@ -45,6 +49,10 @@ pub struct ServerFeed {
     /// For the other nodes of a cluster.
     findings: OnceLock<mpsc::Sender<Finding>>,
     is_current: watch::Sender<bool>,
+    /// For each subscriber the version of the last update that it has handled.
+    handled: Mutex<Vec<Weak<AtomicU64>>>,
+    /// Notified when a subscriber has handled an update.
+    progress: Arc<Notify>,
 }
 
 /// What the table is told besides the events of the lobby.
@@ -62,6 +70,14 @@ pub struct Subscription {
     /// The snapshot to begin with.
     pub snapshot: Arc<TableSnapshot>,
     updates: broadcast::Receiver<Arc<TableUpdate>>,
+    handled: HandledVersion,
+}
+
+/// The version of the last update that a subscriber has handled.
+#[derive(Debug)]
+struct HandledVersion {
+    version: Arc<AtomicU64>,
+    progress: Arc<Notify>,
 }
 
 impl ServerFeed {
@@ -73,6 +89,8 @@ impl ServerFeed {
             results,
             findings: OnceLock::new(),
             is_current: watch::Sender::new(false),
+            handled: Mutex::default(),
+            progress: Arc::default(),
         };
         (feed, received)
     }
@@ -87,7 +105,33 @@ impl ServerFeed {
     pub fn subscribe(&self) -> Subscription {
         // In this order, so that no update is missed in between.
         let updates = self.updates.subscribe();
-        Subscription { snapshot: self.snapshot.load_full(), updates }
+        let snapshot = self.snapshot.load_full();
+        let version = Arc::new(AtomicU64::new(snapshot.version()));
+        let mut handled = self.handled.lock().unwrap_or_else(PoisonError::into_inner);
+        handled.retain(|subscriber| subscriber.strong_count() > 0);
+        handled.push(Arc::downgrade(&version));
+        drop(handled);
+        let handled = HandledVersion { version, progress: Arc::clone(&self.progress) };
+        Subscription { snapshot, updates, handled }
+    }
+
+    /// Waits until all subscribers have handled the latest update. The table changes nothing meanwhile: a subscriber holds the
+    /// version of every server from before the update, and any number of further versions would exist otherwise.
+    pub(super) async fn until_handled(&self) {
+        loop {
+            let progress = self.progress.notified();
+            if self.is_handled() {
+                return;
+            }
+            progress.await;
+        }
+    }
+
+    fn is_handled(&self) -> bool {
+        let latest = self.snapshot.load().version();
+        let handled = self.handled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut versions = handled.iter().filter_map(Weak::upgrade).map(|version| version.load(Ordering::Relaxed));
+        versions.all(|version| version >= latest)
     }
 
     /// Whether the snapshot is the list of the lobby, at most a moment old: not before the list was read for the first time,
@@ -148,6 +192,7 @@ impl Subscription {
     /// Waits for the next update. If this subscriber was too slow and missed some, the changes are computed from the
     /// snapshots.
     pub async fn next(&mut self, feed: &ServerFeed) -> Arc<TableUpdate> {
+        self.handled.set(self.snapshot.version());
         loop {
             let update = match self.updates.recv().await {
                 Ok(update) => update,
@@ -163,5 +208,20 @@ impl Subscription {
                 return update;
             }
         }
+    }
+}
+
+impl HandledVersion {
+    fn set(&self, version: u64) {
+        if self.version.swap(version, Ordering::Relaxed) != version {
+            self.progress.notify_one();
+        }
+    }
+}
+
+/// The table does not wait for a subscriber that has ended.
+impl Drop for HandledVersion {
+    fn drop(&mut self) {
+        self.set(u64::MAX);
     }
 }

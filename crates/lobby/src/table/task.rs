@@ -15,6 +15,9 @@ const EVENTS_PER_STEP: usize = 1_024;
 /// Interval at which the task checks whether the registry has dropped events or the system clock was set.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Time after which the table no longer waits for a subscriber, which may have been halted.
+const MAX_WAIT: Duration = Duration::from_secs(2);
+
 /// Runs until the lobby ends.
 pub(crate) async fn run(
     table: ServerTable,
@@ -39,6 +42,10 @@ async fn try_run(
     let mut received = Vec::new();
     let mut misses = LogThrottle::default();
     loop {
+        tokio::select! {
+            _ = tokio::time::timeout(MAX_WAIT, feed.until_handled()) => {}
+            () = registry.ended() => return None,
+        }
         if !received.is_empty() || table.poll_timeout() <= Instant::now() {
             let batch = std::mem::take(&mut received);
             let update;

@@ -89,6 +89,12 @@ impl<'a> Table<'a> {
         self.bytes.len()
     }
 
+    /// The bytes of the entries, without their count.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Number of entries as sent, with each repeated key counted each time.
     #[must_use]
     pub const fn count(&self) -> usize {

@@ -5,7 +5,7 @@ use crate::{
     ListedServer, ListingOrigin, PublicId, UnlistReason,
     entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily, ReplicaState, Trust},
     index::SlotIndex,
-    listed_server::memory_of,
+    listed_server::BlockSize,
     registry::DisplacedServer,
 };
 use rallypoint_wire::lobby::{ListBlock, MAX_BLOCK};
@@ -144,7 +144,7 @@ impl Registry {
             }
             return ApplyOutcome::Kept;
         }
-        if known.is_none() && self.is_full(new.block.len()) {
+        if known.is_none() && self.is_full(&new.block) {
             return ApplyOutcome::Full;
         }
         self.forget_displaced_elsewhere(now, new.public_id, &block, &endpoints);
@@ -268,9 +268,9 @@ impl Registry {
             && shown == ListBlock { v4: None, v6: None, ..*block }
     }
 
-    fn is_full(&self, block: usize) -> bool {
+    fn is_full(&self, block: &[u8]) -> bool {
         let caps = &self.config.caps;
-        self.slots.len() >= caps.total || self.usage.memory + memory_of(block) > caps.memory
+        self.slots.len() >= caps.total || self.usage.memory + BlockSize::of(block).memory() > caps.memory
     }
 
     /// Creates the entry of a server of which only other nodes know the ID, without endpoints. `None` without a cluster.
