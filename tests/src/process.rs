@@ -5,9 +5,8 @@ use crate::{
     wait::{TIMEOUT, eventually},
 };
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{Read, Write},
-    os::unix::fs::MetadataExt,
     path::Path,
     process::{Child, ChildStdin, Command, Output, Stdio},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -62,8 +61,10 @@ impl Process {
     ///
     /// # Panics
     /// If the program has ended.
+    #[cfg(target_os = "linux")]
     #[must_use]
     pub fn peak_memory(&self) -> usize {
+        use std::{fs, os::unix::fs::MetadataExt};
         let process = format!("/proc/{}", self.id());
         let status = fs::read_to_string(format!("{process}/status")).expect("a running process");
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));

@@ -23,6 +23,8 @@ mod legacy;
 mod list_reply_bytes;
 mod malformed_datagrams;
 mod masked_addresses;
+#[cfg(target_os = "linux")]
+mod memory_is_bounded;
 mod private_sources;
 mod reachability;
 mod real_registrations;
