@@ -85,7 +85,7 @@ impl ScanArgs {
         Scanner::with_observer(self.config(detail), targets, observer).map_err(|error| self.describe(error))
     }
 
-    /// A scanner that also connects to TCP servers without a query, for their ping.
+    /// A scanner that also connects to TCP servers without a query, for their ping and to notice that they are down.
     pub fn scanner_with_tcp(
         &self,
         targets: impl Into<Arc<[Target]>>,

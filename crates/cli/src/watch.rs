@@ -101,7 +101,7 @@ pub fn time_of_day() -> String {
 async fn print_events(args: &Args, targets: Vec<Target>) -> Result<(), CommandError> {
     let mut signals = Signals::to_stop().map_err(CommandError::failed)?;
     let names: Vec<_> = targets.iter().map(ToString::to_string).collect();
-    let mut scanner = args.scan.scanner(targets, Some(Detail::Players))?;
+    let mut scanner = args.scan.scanner_with_tcp(targets, Some(Detail::Players))?;
     let mut tracker = ChangeTracker::default();
     let silences = FirstSilences::default();
     let mut printer =

@@ -1,7 +1,12 @@
 //! `rallypoint watch` prints a line for every change of servers and players, and ends on Ctrl-C.
 
-use rallypoint_harness::{Lobby, Process, Signal, rallypoint, run, stderr, stdout};
-use std::{fs, net::UdpSocket, path::Path, process::Command};
+use rallypoint_harness::{GameServer, Lobby, Process, Signal, rallypoint, run, stderr, stdout};
+use std::{
+    fs,
+    net::{TcpListener, UdpSocket},
+    path::Path,
+    process::Command,
+};
 
 fn watch(home: &Path, args: &[&str]) -> Command {
     let mut command = rallypoint(home);
@@ -42,6 +47,22 @@ fn servers_of_a_lobby_appear_and_disappear() {
 
     lobby.process().signal(Signal::TERM);
     wait_for(&mut program, &["\"event\":\"list_failed\"", &target, "\"error\":\"refused\""]);
+    program.signal(Signal::INT);
+    assert_eq!(program.wait().status.code(), Some(0));
+}
+
+#[test]
+fn a_tcp_server_that_stops_is_noticed() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start_in(home.path(), &[]);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    lobby.register(&GameServer::named("Bacon Town").tcp(listener.local_addr().unwrap().port()));
+    lobby.wait_for_list("the server is listed", |list| list.len() == 1);
+    let target = format!("lobby://{}", lobby.v4());
+    let mut program = Process::spawn(&mut watch(home.path(), &[&target, "--interval", "100ms"]));
+    wait_for(&mut program, &["Bacon Town: online"]);
+    drop(listener);
+    wait_for(&mut program, &["Bacon Town: does not answer: refused"]);
     program.signal(Signal::INT);
     assert_eq!(program.wait().status.code(), Some(0));
 }

@@ -102,8 +102,8 @@ async function load(view, { push = false } = {}) {
     const fresh = page.getElementById("list");
     if (!response.ok || fresh === null) {
       const reason = page.querySelector(".error-detail")?.textContent ?? `status ${response.status}`;
-      // An invalid filter stays invalid.
-      showFailure(reason, { isFinal: response.status === 400 });
+      // An invalid filter stays invalid, and so does the name of a lobby that does not exist.
+      showFailure(reason, { isFinal: response.status === 400 || response.status === 404 });
       return;
     }
     if (view.get("favourites") === "1") fresh.dataset.ids = "1";

@@ -2,11 +2,16 @@
 
 use crate::common;
 
-use common::{EventStream, LOBBY, Site, connect, read_response};
+use common::{EventStream, LOBBY, Site, connect, read_response, wait_until};
+use rallypoint_history::{History, HistoryOptions, Observation, ObservedServer, ServerSource};
+use rallypoint_lobby::unix_now;
+use rallypoint_lobby_proto::PublicId;
+use rallypoint_web::WebOptions;
 use rallypoint_wire::lobby::{Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
 use std::{
     io::{BufRead, BufReader, Write},
     net::{SocketAddr, UdpSocket},
+    sync::Arc,
 };
 
 const SERVERS: u16 = 10_000;
@@ -47,9 +52,47 @@ fn register(site: &Site, number: u16, players: u16) {
     socket.send_to(&datagram, site.lobby.local_addrs().lobby[0]).unwrap();
 }
 
+/// Servers with a number of players per hour that has no pattern, so that their sparklines do not compress well.
+#[derive(Debug)]
+struct Past {
+    ids: Arc<[PublicId]>,
+    time: i64,
+}
+
+impl ServerSource for Past {
+    fn for_each(&self, show: &mut dyn FnMut(ObservedServer<'_>)) {
+        for (number, id) in (0_u64..).zip(&*self.ids) {
+            let players = (number * 31 + self.time as u64 / 3_600).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59;
+            let players = (players as u16).min(24);
+            show(ObservedServer { id: *id, lobby: LOBBY, players, bots: 0, slots: 24, name: "Server", map: "map" });
+        }
+    }
+}
+
+/// Records the last day.
+fn record_day(history: &History, ids: &Arc<[PublicId]>) {
+    let now = unix_now() as i64;
+    for minute in (1..=25 * 60).rev() {
+        let time = now - 60 * minute;
+        history.record(Observation {
+            time,
+            servers: Arc::new(Past { ids: Arc::clone(ids), time }),
+            changes: Vec::new(),
+        });
+        // The queue of the history is short.
+        if minute % 4 == 0 {
+            history.flush();
+        }
+    }
+    history.flush();
+}
+
 #[test]
 fn the_front_page_and_its_live_traffic_are_small() {
-    let site = Site::start();
+    let dir = tempfile::tempdir().unwrap();
+    let history = History::start(HistoryOptions::new(dir.path().join("history.db"))).unwrap();
+    let reader = history.reader();
+    let site = Site::with_sources(WebOptions::default(), |sources| sources.history = Some(reader));
     for number in 0..SERVERS {
         register(&site, number, number % 20);
         // The socket of the lobby has room for some hundreds.
@@ -57,6 +100,12 @@ fn the_front_page_and_its_live_traffic_are_small() {
             site.wait_for("/api/v1/servers?limit=1", |list| list["total"] == number + 1);
         }
     }
+    let shown = site.json("/api/v1/servers?sort=-players&limit=200");
+    let ids: Arc<[PublicId]> =
+        shown["servers"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().parse().unwrap()).collect();
+    record_day(&history, &ids);
+    let sparklines = || site.get("/").text().matches("class=\"spark\"").count();
+    wait_until("every row has a sparkline", || (sparklines() == 200).then_some(()));
     let page = site.request("GET", "/", &[("accept-encoding", "gzip")]);
     assert!(page.body.len() < MAX_PAGE, "the front page has {} bytes", page.body.len());
     let html = site.get("/").text();

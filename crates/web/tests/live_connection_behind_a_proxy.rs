@@ -100,3 +100,21 @@ fn a_page_reconnects_after_a_restart_and_shows_the_new_list() {
     proxy.set_target(Ok(first.addr()));
     browser.wait_for("document.querySelector('#server .v-players').textContent === '6 / 10'");
 }
+
+#[test]
+fn a_list_that_cannot_be_loaded_says_so_and_can_be_loaded_again() {
+    let Some(browser) = Browser::start(1_280) else { return };
+    let site = Site::start();
+    site.register_all(&[Server::new(1, "Alpha"), Server::new(2, "Beta")]);
+    let proxy = Proxy::start(site.addr());
+    browser.open(&format!("http://{}/", proxy.addr));
+    browser.wait_for("document.querySelector('#liveness.on')");
+    proxy.set_target(Err(502));
+    browser.run("const q = document.querySelector('#filter [name=q]'); q.value = 'beta'; q.dispatchEvent(new Event('input', { bubbles: true }))");
+    browser.wait_for("document.querySelector('#updates .failure')?.textContent.includes('could not be loaded')");
+    assert_eq!(browser.run("return document.querySelectorAll('#rows tr').length"), 2, "the list of before stays");
+    proxy.set_target(Ok(site.addr()));
+    browser.click("#updates button");
+    browser
+        .wait_for("document.querySelectorAll('#rows tr').length === 1 && !document.querySelector('#updates .failure')");
+}

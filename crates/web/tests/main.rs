@@ -23,6 +23,7 @@ mod pages_in_a_browser;
 mod pages_without_javascript;
 mod server_page;
 mod site_settings;
+mod sparklines;
 mod verification;
 mod watched_servers;
 mod why_page;

@@ -114,5 +114,30 @@ fn lobbies_have_names_wherever_they_have_uuids() {
     assert!(site.get("/?lobby=My%20Games").text().contains(">Beta<"));
     assert_eq!(site.get("/lobbies/my%20games").status, 200);
     let unknown = site.get("/api/v1/servers?lobby=quake");
-    assert_eq!((unknown.status, unknown.json()["parameter"].as_str()), (400, Some("lobby")));
+    assert_eq!((unknown.status, unknown.json()["parameter"].as_str()), (404, Some("lobby")));
+}
+
+/// A database in the format of MaxMind in which addresses below 128.0.0.0 are in Germany: a tree of one node with two records of
+/// 24 bits (17 is the start of the data, 1 is "not found"), the data, and the metadata.
+const GEOIP: &[u8] = b"\0\0\x11\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+    \xe1\x47country\xe2\x48iso_code\x42DE\x45names\xe1\x42en\x47Germany\xab\xcd\xefMaxMind.com\
+    \xe9\x5bbinary_format_major_version\xa1\x02\x5bbinary_format_minor_version\xa1\0\x4bbuild_epoch\x01\x02\x01\
+    \x4ddatabase_type\x44test\x4bdescription\xe0\x4aip_version\xa1\x04\x49languages\0\x04\x4anode_count\xc1\x01\
+    \x4brecord_size\xa1\x18";
+
+#[test]
+fn countries_are_shown_if_the_operator_has_a_database_of_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("country.mmdb");
+    std::fs::write(&file, GEOIP).unwrap();
+    for (geoip, is_shown) in [(Some(file), true), (None, false)] {
+        let mut options = WebOptions::default();
+        options.settings.site.geoip = geoip;
+        let site = Site::with_options(options);
+        let list = site.register_all(&[Server::new(1, "Alpha")]);
+        let row = "<span class=\"country\" title=\"Germany\">DE</span>";
+        assert_eq!(site.get("/").text().contains(row), is_shown);
+        let page = site.get(&format!("/servers/{}", id(&list))).text();
+        assert_eq!(page.contains("<dt>Country</dt><dd>Germany</dd>"), is_shown, "{page}");
+    }
 }

@@ -36,7 +36,7 @@ fn every_port_of_an_address_has_its_own_explanation() {
     });
     let notices: Vec<_> =
         html.split("<p class=\"notice ").skip(1).map(|part| part.split(':').next().unwrap()).collect();
-    assert_eq!(notices, ["bad\">Port 8004", "good\">Port 8003", "calm\">Port 8001", "good\">Port 8002"]);
+    assert_eq!(notices, ["bad\">Port 8004", "good\">Ports 8003, 8002", "calm\">Port 8001"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! the time, it may be slightly out of date, because rendering takes at most a few percent of the time. The page contains the
 //! cursor of the last event it reflects, so the script that continues with the events misses nothing.
 
-use crate::{WebSettings, render_age::RenderAge, state::AppState};
+use crate::{WebSettings, render_age::RenderAge, state::AppState, trends::Trends};
 use axum::http::Response;
 use bytes::Bytes;
 use std::{
@@ -27,6 +27,8 @@ struct RenderedPage {
     age: RenderAge,
     /// The settings that the page shows: another configuration makes another page.
     settings: Arc<WebSettings>,
+    /// The sparklines of the page. They change while the list does not.
+    trends: Arc<Trends>,
     /// Whether the page has a notice that the cluster is disconnected.
     has_notice: bool,
     response: Response<Bytes>,
@@ -47,11 +49,12 @@ impl FrontPage {
     pub fn render(&self, state: &AppState, is_gzip: bool, render: impl FnOnce() -> Response<Bytes>) -> Response<Bytes> {
         let version = state.live.snapshot().version();
         let settings = Arc::clone(&state.settings());
+        let trends = state.trends.load_full();
         let has_notice = is_cluster_disconnected(state);
         let started = Instant::now();
         let response = render();
         let age = RenderAge::new(version, started);
-        let page = RenderedPage { age, settings, has_notice, response: response.clone() };
+        let page = RenderedPage { age, settings, trends, has_notice, response: response.clone() };
         *self.0[usize::from(is_gzip)].lock().unwrap_or_else(PoisonError::into_inner) = Some(page);
         response
     }
@@ -64,6 +67,7 @@ impl FrontPage {
     ) -> Option<Response<Bytes>> {
         let page = self.0[usize::from(is_gzip)].lock().unwrap_or_else(PoisonError::into_inner);
         let page = page.as_ref().filter(|page| Arc::ptr_eq(&page.settings, &state.settings()))?;
+        let page = Some(page).filter(|page| Arc::ptr_eq(&page.trends, &state.trends.load()))?;
         let page = Some(page).filter(|page| page.has_notice == is_cluster_disconnected(state))?;
         is_usable(page).then(|| page.response.clone())
     }

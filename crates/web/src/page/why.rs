@@ -31,6 +31,13 @@ struct WhyPage {
     outcomes: Result<OutcomesResponse, String>,
 }
 
+/// What explains why the servers of some ports are listed or not.
+struct Explanation<'a> {
+    outcome: &'a RepeatedOutcome,
+    /// The ports; none if no datagram could be parsed.
+    ports: Vec<String>,
+}
+
 pub(super) async fn show(
     State(state): State<Arc<AppState>>,
     Extension(client): Extension<ClientAddr>,
@@ -61,21 +68,34 @@ pub(super) async fn show(
 }
 
 impl WhyPage {
-    /// The outcomes that explain the current state, one for each port, the latest first: several servers can have one address.
-    /// Datagrams that could not be parsed have no port. Unregistrations of a server that is gone already, which servers send
-    /// because datagrams can be lost, explain nothing unless they are all that is known.
-    fn decisive(outcomes: &OutcomesResponse) -> Vec<&RepeatedOutcome> {
-        let mut found: Vec<&RepeatedOutcome> = Vec::new();
+    /// What explains the current state: the latest outcome of each port, because several servers can have one address. Ports with
+    /// the same outcome are one explanation; refusals come first, then the latest. Datagrams that could not be parsed have no port.
+    /// Unregistrations of a server that is gone already, which servers send because datagrams can be lost, explain nothing unless
+    /// they are all that is known.
+    fn explanations(outcomes: &OutcomesResponse) -> Vec<Explanation<'_>> {
+        let mut latest: Vec<&RepeatedOutcome> = Vec::new();
         let is_decisive = |outcome: &&RepeatedOutcome| outcome.code != "not_registered";
         for outcome in outcomes.outcomes.iter().rev().filter(is_decisive) {
-            if found.iter().all(|other| other.port != outcome.port) {
-                found.push(outcome);
+            if latest.iter().all(|other| other.port != outcome.port) {
+                latest.push(outcome);
             }
         }
-        if found.is_empty() {
-            found.extend(outcomes.outcomes.last());
+        if latest.is_empty() {
+            latest.extend(outcomes.outcomes.last());
         }
-        found
+        let mut explanations: Vec<Explanation<'_>> = Vec::new();
+        for outcome in latest {
+            let same = explanations.iter_mut().find(|other| other.outcome.text == outcome.text);
+            match (same, outcome.port) {
+                (Some(same), Some(port)) if !same.ports.is_empty() => same.ports.push(port.to_string()),
+                _ => {
+                    explanations
+                        .push(Explanation { outcome, ports: outcome.port.iter().map(u16::to_string).collect() });
+                }
+            }
+        }
+        explanations.sort_by_key(|explanation| !explanation.outcome.refused);
+        explanations
     }
 
     /// Whether the outcomes are those of several nodes of a cluster.
