@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{players::*, *};
-use rallypoint_netsim::Link;
+use rallypoint_netsim::{CubicReceiver, CubicSender, Link};
 
 const RATE: u64 = 5_000_000;
 const QUEUE: usize = 64_000;
@@ -64,4 +64,63 @@ fn w72_a_server_sends_copies_from_one_budget() {
     let per_second = (copies(&crowd) - before) * 211 / 10;
     println!("{per_second} bytes of copies per second");
     assert!((64_000..=140_000).contains(&per_second), "{per_second}");
+}
+
+/// 10 players load a link of 1.79 Mbit/s, with a queue of 100 ms, to 60 %.
+fn small_crowd(seed: u64) -> Crowd {
+    let mut crowd = Crowd::start(seed, 10, Direction::ToServer, 200, Link::default().delay(ms(25)));
+    let id = crowd.bottleneck;
+    crowd.net.set_bottleneck(id, 1_792_000, 22_400);
+    crowd.net.run_for(secs(3));
+    crowd
+}
+
+#[test]
+fn w75_players_recover_from_a_competing_download() {
+    for seed in 1..=8 {
+        let mut crowd = small_crowd(seed);
+        let before = crowd.measure(secs(5));
+        let receiver = crowd.net.add(([10, 2, 0, 1], 2_000), CubicReceiver::default());
+        let sender = CubicSender::new(crowd.net.now(), crowd.net.address(receiver), 1_200);
+        let sender = crowd.net.add(([10, 2, 0, 2], 2_000), sender);
+        let id = crowd.bottleneck;
+        crowd.net.pass_bottleneck(sender, receiver, id);
+        crowd.net.run_for(secs(10));
+        crowd.net.remove(sender);
+        crowd.net.remove(receiver);
+        crowd.net.run_for(secs(5));
+        let after = crowd.measure(secs(5));
+        println!("seed {seed}: {before:?}, {after:?}");
+        assert!(after.p99 < 2 * before.p99, "seed {seed}: p99 {:?} before, {:?} after", before.p99, after.p99);
+        assert!(after.bytes < before.bytes * 21 / 20, "seed {seed}: {} and {} bytes", before.bytes, after.bytes);
+    }
+}
+
+#[test]
+fn w76_copies_end_soon_after_a_burst_of_loss() {
+    let mut crowd = small_crowd(1);
+    let before = crowd.measure(secs(5));
+    crowd.net.set_default_link(Link::default().delay(ms(25)).loss(0.5));
+    crowd.net.run_for(secs(2));
+    crowd.net.set_default_link(Link::default().delay(ms(25)));
+    crowd.net.run_for(secs(10));
+    let after = crowd.measure(secs(5));
+    println!("{before:?}, {after:?}");
+    assert!(after.bytes < before.bytes * 21 / 20, "{} bytes before, {} after", before.bytes, after.bytes);
+}
+
+#[test]
+fn w77_players_who_have_fallen_behind_on_a_full_link_catch_up_together() {
+    let mut crowd = Crowd::start(1, 30, Direction::ToServer, 200, Link::default().delay(ms(25)));
+    let id = crowd.bottleneck;
+    // 90 % load.
+    crowd.net.set_bottleneck(id, 3_584_000, 44_800);
+    crowd.net.run_for(secs(5));
+    crowd.net.set_default_link(Link::default().delay(ms(25)).loss(0.5));
+    crowd.net.run_for(secs(2));
+    crowd.net.set_default_link(Link::default().delay(ms(25)));
+    crowd.net.run_for(secs(10));
+    let after = crowd.measure(secs(5));
+    println!("{after:?}");
+    assert!(after.p99 < ms(60), "{after:?}");
 }

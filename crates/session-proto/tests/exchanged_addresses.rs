@@ -28,14 +28,19 @@ struct Household {
 /// For each player, the one whose port it gets.
 const ORDERS: [&[usize]; 3] = [&[1, 0], &[1, 2, 0], &[1, 0, 3, 4, 2]];
 
+/// A path with this round-trip time in milliseconds, and this share of datagrams lost.
+fn path(rtt: u64, loss: f64) -> Link {
+    Link::default().delay(ms(rtt) / 2).loss(loss)
+}
+
 fn port(number: usize) -> SocketAddr {
     ([203, 0, 113, 1], 1_000 + number as u16).into()
 }
 
 impl Household {
-    fn connect(seed: u64, loss: f64, encryption: &Encryption, count: usize, traffic: Traffic) -> Self {
+    fn connect(seed: u64, link: Link, encryption: &Encryption, count: usize, traffic: Traffic) -> Self {
         let mut net = Network::new(seed);
-        net.set_default_link(Link::default().delay(ms(25)).loss(loss));
+        net.set_default_link(link);
         let server = net.add(SERVER, ServerApp::new(server_config()));
         let mut household = Self { net, server, clients: Vec::new(), players: Vec::new(), traffic, frame: 0 };
         for number in 0..count {
@@ -133,10 +138,9 @@ impl Household {
     }
 }
 
-/// Exchanges the ports of players, with this share of datagrams lost. In a plain session, at most `most_wrong` messages may reach
-/// the wrong player.
-fn exchange(seed: u64, loss: f64, encryption: &Encryption, order: &[usize], traffic: Traffic, most_wrong: usize) {
-    let mut household = Household::connect(seed, loss, encryption, order.len(), traffic);
+/// Exchanges the ports of players. In a plain session, at most `most_wrong` messages may reach the wrong player.
+fn exchange(seed: u64, link: Link, encryption: &Encryption, order: &[usize], traffic: Traffic, most_wrong: usize) {
+    let mut household = Household::connect(seed, link, encryption, order.len(), traffic);
     household.exchange_ports(order);
     household.play(secs(10));
     household.traffic = Traffic::BothWays;
@@ -145,7 +149,7 @@ fn exchange(seed: u64, loss: f64, encryption: &Encryption, order: &[usize], traf
     household.net.run_for(secs(1));
     for number in 0..order.len() {
         let wrong = household.wrong(number);
-        let context = format!("{encryption:?}, {traffic:?}, {order:?}, loss {loss}, player {number}: {wrong} wrong");
+        let context = format!("{encryption:?}, {traffic:?}, {order:?}, {link:?}, player {number}: {wrong} wrong");
         assert!(wrong <= if *encryption == Encryption::Plain { most_wrong } else { 0 }, "{context}");
         assert!(household.is_served_since(number, frame), "{context}");
     }
@@ -161,7 +165,7 @@ fn w54_players_who_swap_ports_get_their_own_messages() {
         // A message takes 25 ms, and another one is sent every 17 ms.
         for (traffic, most_wrong) in [(Traffic::BothWays, 6), (Traffic::OnlyServer, 24), (Traffic::None, 0)] {
             for (seed, order) in (1..).zip(ORDERS) {
-                exchange(seed, 0.0, &encryption, order, traffic, most_wrong);
+                exchange(seed, path(50, 0.0), &encryption, order, traffic, most_wrong);
             }
         }
     }
@@ -173,7 +177,24 @@ fn w54_players_who_swap_ports_on_a_lossy_network_get_their_own_messages() {
         // A player that only listens is told apart by a message that may be lost; meanwhile it requests others.
         for (traffic, most_wrong) in [(Traffic::BothWays, 12), (Traffic::OnlyServer, 60), (Traffic::None, 0)] {
             for (seed, order) in (1..).zip(ORDERS) {
-                exchange(seed, 0.05, &encryption, order, traffic, most_wrong);
+                exchange(seed, path(50, 0.05), &encryption, order, traffic, most_wrong);
+            }
+        }
+    }
+}
+
+#[test]
+fn w54_players_far_away_who_swap_ports_get_their_own_messages() {
+    for rtt in [200, 400] {
+        for encryption in [Encryption::Plain, Encryption::Encrypted] {
+            // Those that were under way, and those that were sent until the first message from the new address arrived.
+            let under_way = rtt as usize / 16 + 3;
+            for (traffic, most_wrong) in
+                [(Traffic::BothWays, under_way), (Traffic::OnlyServer, 2 * under_way + 24), (Traffic::None, 0)]
+            {
+                for (seed, order) in (1..).zip(ORDERS) {
+                    exchange(seed, path(rtt, 0.0), &encryption, order, traffic, most_wrong);
+                }
             }
         }
     }
@@ -184,7 +205,7 @@ fn w54_a_player_who_gets_the_port_of_a_vanished_one_is_not_deaf() {
     for encryption in [Encryption::Plain, Encryption::Encrypted] {
         for (traffic, most_wrong) in [(Traffic::BothWays, 6), (Traffic::OnlyServer, 24), (Traffic::None, 0)] {
             for absent in [ms(10), secs(1), secs(5)] {
-                let mut household = Household::connect(1, 0.0, &encryption, 2, traffic);
+                let mut household = Household::connect(1, path(50, 0.0), &encryption, 2, traffic);
                 household.net.remove(household.clients.pop().unwrap());
                 household.play(absent);
                 household.net.rebind(household.clients[0], port(1));
@@ -212,7 +233,7 @@ fn w54_a_player_who_gets_the_port_of_a_vanished_one_is_not_deaf() {
 #[test]
 fn w54_a_new_player_at_the_port_of_a_vanished_one_is_served_at_once() {
     for encryption in [Encryption::Plain, Encryption::Encrypted] {
-        let mut household = Household::connect(1, 0.0, &encryption, 2, Traffic::BothWays);
+        let mut household = Household::connect(1, path(50, 0.0), &encryption, 2, Traffic::BothWays);
         household.net.remove(household.clients.pop().unwrap());
         household.play(secs(1));
         let app = ClientApp::new(household.net.now(), SERVER.into(), client_config(encryption), 9);
@@ -229,7 +250,7 @@ fn w54_a_new_player_at_the_port_of_a_vanished_one_is_served_at_once() {
 /// Four players whose ports are exchanged repeatedly, all or some of them; some players vanish.
 fn exchange_at_random(seed: u64, encryption: &Encryption) {
     let count = 4;
-    let mut household = Household::connect(seed, 0.01, encryption, count, Traffic::BothWays);
+    let mut household = Household::connect(seed, path(50, 0.01), encryption, count, Traffic::BothWays);
     for _ in 0..12 {
         let mut order: Vec<usize> = (0..count + 2).collect();
         for last in (1..order.len()).rev() {

@@ -54,7 +54,7 @@ impl Download {
     fn finish(mut self) {
         let count = self.sent as usize;
         let client = self.pair.client;
-        self.pair.net.run_while(secs(900), |net| net.machine(client).received.len() < count);
+        self.pair.net.run_while(secs(60), |net| net.machine(client).received.len() < count);
         let received = self.pair.client().received.iter().map(|(_, message)| number_of(message));
         let arrived = self.pair.client().received.len();
         assert!(received.eq(0..self.sent), "{arrived} of {count}, {:?}", self.pair.client().events);

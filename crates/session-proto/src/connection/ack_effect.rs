@@ -21,6 +21,8 @@ pub(crate) struct AckedMessage {
     pub order: u64,
     /// Time since its transmission, if there was only one (Karn's algorithm).
     pub rtt: Option<Duration>,
+    /// Time since its first transmission.
+    pub max_rtt: Duration,
     pub snapshot: Option<DeliverySnapshot>,
     /// Whether a copy was sent after the first transmission.
     pub is_copied: bool,

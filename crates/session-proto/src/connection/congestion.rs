@@ -70,8 +70,10 @@ const MAX_GROWTH: f64 = 1.0 / 8.0;
 const MAX_SMALL_GROWTH: f64 = 1.0 / 32.0;
 const LONG_RTT: f64 = 0.1;
 
-/// Growth per round trip that is always allowed, in bytes.
+/// Growth per round trip that is always allowed, in bytes; and the number of messages of a short backlog that allow as much
+/// again, so that streams that have fallen behind catch up together (W77).
 const MIN_GROWTH: f64 = 24.0;
+const BACKLOG_GROWTH: f64 = 8.0;
 
 /// How much faster than a window per round trip the pacer sends: in slow start, and later.
 const SLOW_START_PACING: f64 = 2.0;
@@ -218,6 +220,8 @@ pub(crate) struct CongestionController {
     queueless_rounds: u32,
     /// Whether messages are waiting for the window or the pacer.
     is_limited: bool,
+    /// Number of messages of a short backlog.
+    backlog: f64,
     /// Number of bytes acked.
     delivered: u64,
     delivered_at: Instant,
@@ -252,6 +256,7 @@ impl CongestionController {
             lost_in: 0,
             queueless_rounds: 0,
             is_limited: false,
+            backlog: 0.0,
             delivered: 0,
             delivered_at: now,
             first_sent_at: now,
@@ -285,9 +290,11 @@ impl CongestionController {
         self.is_limited = false;
     }
 
-    /// There is something to send that has to wait for the window or the pacer.
-    pub fn on_limited(&mut self) {
+    /// There is something to send that has to wait for the window or the pacer. `backlog` is the number of messages if it is
+    /// short, and zero otherwise.
+    pub fn on_limited(&mut self, backlog: usize) {
         self.is_limited = true;
+        self.backlog = backlog as f64;
     }
 
     /// Whether messages are waiting for the window or the pacer.
@@ -386,8 +393,10 @@ impl CongestionController {
         last.max(self.rates[self.round as usize % RATE_ROUNDS])
     }
 
-    /// Rate at which to send, in bytes per second.
-    pub fn pacing_rate(&self, rtt: &RttEstimator) -> f64 {
+    /// Rate at which to send, in bytes per second. That of a stream with a short backlog is at least `MIN_IN_FLIGHT` per round
+    /// trip (W77).
+    pub fn pacing_rate(&self, rtt: &RttEstimator, has_short_backlog: bool) -> f64 {
+        let window = if has_short_backlog { self.window.max(MIN_IN_FLIGHT) } else { self.window };
         let gain = if self.is_in_slow_start() {
             SLOW_START_PACING
         } else if self.window < MIN_IN_FLIGHT {
@@ -395,7 +404,7 @@ impl CongestionController {
         } else {
             PACING
         };
-        (gain * self.window / rtt.smoothed().as_secs_f64().max(0.000_1)).max(MIN_PACING_RATE)
+        (gain * window / rtt.smoothed().as_secs_f64().max(0.000_1)).max(MIN_PACING_RATE)
     }
 
     /// Maximum number of bytes in flight.
@@ -479,7 +488,8 @@ impl CongestionController {
         } else {
             let small = MAX_SMALL_GROWTH * (LONG_RTT / rtt.smoothed().as_secs_f64()).min(1.0);
             let is_small = window < SMALL_WINDOW && rtt.has_queue();
-            per_round.min((window * if is_small { small } else { MAX_GROWTH }).max(MIN_GROWTH))
+            let min = MIN_GROWTH * (1.0 + self.backlog / BACKLOG_GROWTH);
+            per_round.min((window * if is_small { small } else { MAX_GROWTH }).max(min))
         };
         self.window += per_round * acked / window;
     }

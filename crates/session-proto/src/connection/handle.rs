@@ -144,6 +144,9 @@ impl Connection {
             self.send.early_acks.on_ack(Some(rtt).filter(|_| !newest.is_copied));
             self.rtt.sample(now, rtt);
             self.recovery.thin_backoff = 0;
+        } else if !self.send.is_blocked {
+            // With a full window, only resends are in flight for a while.
+            self.rtt.on_ambiguous_ack(now, newest.max_rtt);
         }
         self.congestion.on_acks_done(now, &newest, acked_bytes, &self.rtt);
         self.detect_losses(now);

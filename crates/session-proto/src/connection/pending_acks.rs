@@ -35,7 +35,7 @@ const REMEMBERED: usize = 8;
 /// steady stream nothing is repeated unless datagrams evidently get lost, and then in the next `REPEAT_AFTER_LOSS` acks: where
 /// nothing is lost, repetition would be a third of the cost of acks (W31).
 const REPEATED: usize = 4;
-const REPEAT_AFTER_LOSS: u32 = 256;
+const REPEAT_AFTER_LOSS: u32 = 128;
 
 /// Number of acked numbers that are repeated in the next `REPEAT_AFTER_ACK_LOSS` acks when acks get lost.
 const REPEATED_AFTER_ACK_LOSS: usize = 8;

@@ -6,6 +6,7 @@ use super::{
     resend_requests::REQUEST_DELAY,
     send_buffer::{LossCount, Retention},
 };
+use rallypoint_wire::session::MessageNumber;
 use std::time::{Duration, Instant};
 
 /// Interval at which the oldest message is resent while nothing comes back (S25); and its maximum if the silence began with a
@@ -60,6 +61,8 @@ pub(super) struct Recovery {
     pub last_rebind_probe: Option<Instant>,
     /// A new message has to be sent regardless of the congestion window.
     pub rebind_probe: bool,
+    /// A message that has to be resent with it.
+    pub rebind_resend: Option<MessageNumber>,
     /// Grows with every spurious resend, and makes later ones wait longer.
     pub reordering_tolerance: u32,
     /// Number of times that the timeout of a thin stream is doubled: it passed, and no round trip was measured since.
@@ -82,6 +85,7 @@ impl Recovery {
             unanswered_since: None,
             last_rebind_probe: None,
             rebind_probe: false,
+            rebind_resend: None,
             reordering_tolerance: 0,
             thin_backoff: 0,
             thin_backoff_at: now,
@@ -222,6 +226,18 @@ impl Connection {
         let is_acked = self.recovery.probes == 0 && self.congestion.is_limited();
         let since = if is_acked { self.recovery.last_progress.clamp(sent_at, sent_at + timeout) } else { sent_at };
         Some(since + timeout)
+    }
+
+    /// Prepares the message that moves the session to the address of this client, if that has changed: one above all that the
+    /// server has received.
+    ///
+    /// With a full window it is not known which one that is. If the server has received everything, it is a new one, and the
+    /// server has room for another window of those; otherwise it is probably the last of the window (W78).
+    pub(super) fn prepare_rebind_probe(&mut self, now: Instant) {
+        let buffer = &self.send.buffer;
+        let is_possible = buffer.unsent() > 0 || (buffer.has_room_beyond() && !self.has_used_all_numbers());
+        self.recovery.rebind_resend = buffer.last_of_full_window();
+        self.recovery.rebind_probe = is_possible && (self.send.buffer.unsent() > 0 || self.push(now, &[]));
     }
 
     /// When a client without answers has to send a number above all that the server has received: its address may have

@@ -25,9 +25,14 @@ const ENDPOINT_COPY_RATE: f64 = 128_000.0;
 const START_LOSS: RangeInclusive<f64> = 0.01..=0.03;
 const START_LOSS_TIMES_RTT: f64 = 0.001_5;
 
-/// Copying stops after this time without a message whose two transmissions were both lost. At 60 messages per second and a
-/// loss of 3 %, that happens every 18 s.
-const COPY_PERIOD: Duration = Duration::from_secs(30);
+/// Copying stops after this time without a message whose two transmissions were both lost, which happens every 18 s at 60
+/// messages per second and a loss of 3 %. The first time it is short, because the loss may be over, unless something is
+/// lost soon after its end (W76).
+const MIN_COPY_PERIOD: Duration = Duration::from_secs(6);
+const MAX_COPY_PERIOD: Duration = Duration::from_secs(30);
+
+/// A loss this soon after the end of copying shows that it ended too early.
+const EARLY_END: Duration = Duration::from_secs(5);
 
 /// How long copying is suspended the first time, and at most.
 const MIN_SUSPENSION: Duration = Duration::from_secs(5);
@@ -61,6 +66,7 @@ pub(crate) struct Redundancy {
     loss: f64,
     /// Every small message is copied until this time.
     copy_until: Option<Instant>,
+    copy_period: Duration,
     /// Measured share of copied messages that were lost both times, and the number of copied messages.
     copied_loss: f64,
     copied: u32,
@@ -82,6 +88,7 @@ impl Redundancy {
             copies: Bucket::new(now, COPY_RATE.min(rate)),
             loss: 0.0,
             copy_until: None,
+            copy_period: MIN_COPY_PERIOD,
             copied_loss: 0.0,
             copied: 0,
             suspended_until: None,
@@ -117,7 +124,13 @@ impl Redundancy {
             if self.suspended_until.is_some_and(|until| now > until + 4 * self.suspension) {
                 self.suspension = Duration::ZERO;
             }
-            self.copy_until = Some(now + COPY_PERIOD);
+            self.copy_period = match self.copy_until {
+                // It is still going on, or has just ended.
+                Some(until) if now < until => self.copy_period,
+                Some(until) if now < until + EARLY_END => MAX_COPY_PERIOD,
+                _ => MIN_COPY_PERIOD,
+            };
+            self.copy_until = Some(now + self.copy_period);
             self.copied_loss = 0.0;
             self.copied = 0;
             // After copying has stopped, little is needed to start again.
@@ -128,7 +141,7 @@ impl Redundancy {
     /// Both transmissions of a copied message were lost.
     pub fn on_copied_message_lost(&mut self, now: Instant) {
         if self.is_copying(now) {
-            self.copy_until = Some(now + COPY_PERIOD);
+            self.copy_until = Some(now + self.copy_period);
         }
     }
 

@@ -43,6 +43,9 @@ const MIN_QUEUE_SHARE: u32 = 64;
 /// See [`RttEstimator::has_long_queue`].
 const LONG_QUEUE_DELAY: Duration = Duration::from_millis(5);
 
+/// Number of consecutive acks that say nothing about the round-trip time before they are used nevertheless.
+const MAX_AMBIGUOUS: u32 = 4;
+
 /// Maximum number of times that the timeout is doubled.
 const MAX_BACKOFF: u32 = 8;
 
@@ -60,6 +63,9 @@ pub(crate) struct RttEstimator {
     /// The smallest and the largest of the last complete [`RECENT_SAMPLES`], before a time and since.
     range: [[Duration; 2]; 2],
     range_count: u8,
+    /// Number of acks of resent messages since the last measurement, and the time of the first of them.
+    ambiguous: u32,
+    ambiguous_since: Option<Instant>,
     /// Number of times that the timeout was doubled.
     backoff: u32,
 }
@@ -85,6 +91,8 @@ impl RttEstimator {
             recent_count: 0,
             range: [EMPTY_RANGE; 2],
             range_count: 0,
+            ambiguous: 0,
+            ambiguous_since: None,
             backoff: 0,
         }
     }
@@ -93,6 +101,8 @@ impl RttEstimator {
     pub fn sample(&mut self, now: Instant, rtt: Duration) {
         let rtt = rtt.clamp(Duration::from_micros(1), Duration::from_secs(60));
         self.latest = rtt;
+        self.ambiguous = 0;
+        self.ambiguous_since = None;
         match self.smoothed {
             None => {
                 self.smoothed = Some(rtt);
@@ -113,6 +123,25 @@ impl RttEstimator {
             self.add_to_range(self.recent[1]);
             self.recent = [self.recent[1], Duration::MAX];
             self.recent_count = 0;
+        }
+    }
+
+    /// A message that was resent is acked; `rtt` is the time since its first transmission.
+    ///
+    /// That says nothing about a single message. But if every message is resent before its ack can arrive, because the path
+    /// has become slower, nothing would ever be measured again. So after a number of such acks the time since the first
+    /// transmission is taken, which makes the estimate at worst too large, and the next messages wait for their acks.
+    pub fn on_ambiguous_ack(&mut self, now: Instant, rtt: Duration) {
+        self.ambiguous += 1;
+        let since = *self.ambiguous_since.get_or_insert(now);
+        // Where many messages are in flight, others are measured within a round trip. And after an outage, what was sent
+        // before it is acked much later than any path is slow.
+        let is_starved = now.saturating_duration_since(since) >= self.smoothed() && self.ambiguous >= MAX_AMBIGUOUS;
+        if is_starved && rtt < 4 * self.base_rto() {
+            let ambiguous = self.ambiguous;
+            self.sample(now, rtt.min(2 * self.smoothed()));
+            self.ambiguous = ambiguous;
+            self.ambiguous_since = Some(since);
         }
     }
 

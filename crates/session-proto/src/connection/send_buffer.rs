@@ -55,6 +55,7 @@ struct Message {
     is_discarded: bool,
     /// Position of its last transmission in the order of all transmissions.
     order: u64,
+    first_sent_at: Instant,
     sent_at: Instant,
     acked_at: Instant,
     snapshot: Option<DeliverySnapshot>,
@@ -157,6 +158,18 @@ impl SendBuffer {
         self.unacked() + messages <= self.window
     }
 
+    /// Whether a peer that has received all messages has room for another one, although none of them is acked.
+    pub fn has_room_beyond(&self) -> bool {
+        self.unacked() + 1 < 2 * self.window
+    }
+
+    /// The last message for which the peer has room in any case, if the window is full and the message may be lost.
+    pub fn last_of_full_window(&self) -> Option<MessageNumber> {
+        let number = self.oldest_unacked.plus(self.window as u32 - 1);
+        let message = self.get(number)?;
+        (message.transmissions > 0 && message.status != Status::Acked).then_some(number)
+    }
+
     /// Number of messages that are not acked.
     pub fn unacked(&self) -> usize {
         self.next_number().distance_from(self.oldest_unacked) as usize
@@ -204,6 +217,7 @@ impl SendBuffer {
             is_single_loss: false,
             is_discarded: false,
             order: 0,
+            first_sent_at: now,
             sent_at: now,
             acked_at: now,
             snapshot: None,
@@ -328,6 +342,9 @@ impl SendBuffer {
         let status = message.status;
         message.is_queued = false;
         message.sent_at = now;
+        if message.transmissions == 0 {
+            message.first_sent_at = now;
+        }
         message.transmissions = message.transmissions.saturating_add(1);
         if status == Status::Acked {
             return;
@@ -374,6 +391,7 @@ impl SendBuffer {
             len: u64::from(message.span.len),
             order: message.order,
             rtt: (is_single && !is_early).then_some(since),
+            max_rtt: now.saturating_duration_since(message.first_sent_at),
             snapshot: message.snapshot.filter(|_| !is_early && (is_single || is_of_last)),
             is_copied: message.is_copied,
             is_first_lost: !is_single && !is_spurious_resend,

@@ -37,7 +37,7 @@ impl Connection {
         let left = self.congestion.window().saturating_sub(in_flight) as usize;
         // A single datagram always fits: the pacer limits those.
         let left = if in_flight == 0 { left.max(MAX_DATAGRAM) } else { left };
-        let is_ready = self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt));
+        let is_ready = self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, false));
         let credit = if is_ready { self.send.pacer.credit() } else { 0 };
         left.min(credit)
     }
@@ -99,9 +99,9 @@ impl Connection {
 
     /// There is nothing to send that was handed over already, but the layer above has more.
     pub(super) fn wait_for_source(&mut self, now: Instant) {
-        self.congestion.on_limited();
-        if !self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt)) {
-            self.send.paced_until = Some(self.send.pacer.retry_at(self.congestion.pacing_rate(&self.rtt)));
+        self.congestion.on_limited(0);
+        if !self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, false)) {
+            self.send.paced_until = Some(self.send.pacer.retry_at(self.congestion.pacing_rate(&self.rtt, false)));
         }
     }
 

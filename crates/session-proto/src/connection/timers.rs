@@ -121,14 +121,12 @@ impl Connection {
         }
         if self.is_expired(now, Timer::RebindProbe) {
             self.recovery.last_rebind_probe = Some(now);
-            self.recovery.rebind_probe =
-                self.send.buffer.unsent() > 0 || (!self.has_used_all_numbers() && self.push(now, &[]));
+            self.prepare_rebind_probe(now);
         }
         if self.is_expired(now, Timer::AddressProof) {
             self.liveness.last_proof = now;
             self.liveness.may_be_misrouted = false;
-            self.recovery.rebind_probe =
-                self.send.buffer.unsent() > 0 || (!self.has_used_all_numbers() && self.push(now, &[]));
+            self.prepare_rebind_probe(now);
         }
     }
 

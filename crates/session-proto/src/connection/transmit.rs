@@ -12,6 +12,9 @@ const MAX_BATCH_BYTES: usize = 60_000;
 /// Maximum number of unsent messages of a thin stream that are sent into a silence.
 const MAX_UNSENT_IN_SILENCE: usize = 32;
 
+/// Maximum number of unsent messages of a short backlog: four seconds of a game.
+const MAX_SHORT_BACKLOG: usize = 256;
+
 /// Number of keepalives after a message that are replaced by that message. If its ack was forged and it never arrived, the
 /// receiver could not know that something is missing (S24).
 const TAIL_RESENDS: u8 = 3;
@@ -215,12 +218,13 @@ impl Connection {
         }
         self.recovery.burst = 0;
         if !self.fits_window(number) {
-            self.congestion.on_limited();
+            self.congestion.on_limited(self.short_backlog());
             return None;
         }
-        if !self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt)) {
-            self.congestion.on_limited();
-            self.send.paced_until = Some(self.send.pacer.retry_at(self.congestion.pacing_rate(&self.rtt)));
+        let is_short = self.short_backlog() > 0;
+        if !self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, is_short)) {
+            self.congestion.on_limited(self.short_backlog());
+            self.send.paced_until = Some(self.send.pacer.retry_at(self.congestion.pacing_rate(&self.rtt, is_short)));
             return None;
         }
         Some((number, transmission))
@@ -232,7 +236,15 @@ impl Connection {
             self.send.redundancy.on_queue(now);
             return false;
         }
-        self.fits_window(number) && self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt))
+        let is_short = self.short_backlog() > 0;
+        self.fits_window(number) && self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, is_short))
+    }
+
+    /// Number of messages that wait, including the next, if they are a few seconds of a game and not the rest of something
+    /// large; zero otherwise.
+    fn short_backlog(&self) -> usize {
+        let unsent = self.send.buffer.unsent();
+        if unsent <= MAX_SHORT_BACKLOG && !self.send.source.has_backlog { unsent + 1 } else { 0 }
     }
 
     /// Whether the congestion window has room for a message. A single one always fits: the pacer limits those.
@@ -255,6 +267,12 @@ impl Connection {
                 return Some((number, Transmission::Resend));
             }
             self.recovery.probe_next = false;
+        }
+        if let Some(number) = self.recovery.rebind_resend {
+            if !self.send.buffer.is_acked(number) {
+                return Some((number, Transmission::Resend));
+            }
+            self.recovery.rebind_resend = None;
         }
         if self.recovery.rebind_probe {
             if let Some(number) = self.next_unsent() {
@@ -295,7 +313,8 @@ impl Connection {
                 self.liveness.may_be_misrouted = false;
             }
             _ if self.recovery.probe_oldest => self.recovery.probe_oldest = false,
-            _ => self.recovery.probe_next = false,
+            _ if self.recovery.probe_next => self.recovery.probe_next = false,
+            _ => self.recovery.rebind_resend = None,
         }
         self.recovery.unanswered_since.get_or_insert(now);
         self.recovery.burst = self.recovery.burst.saturating_sub(len);
