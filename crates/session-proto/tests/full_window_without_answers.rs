@@ -1,6 +1,6 @@
 //! A client without answers probes whether its address has changed. With a full window it does so within limits (W78).
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;

@@ -1,6 +1,6 @@
 //! A path that becomes slower is measured, although every message is resent before its first ack can arrive (W75).
 
-mod common;
+use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;

@@ -24,7 +24,7 @@ fn loss_is_shown_within_a_tenth_of_the_truth_although_copies_hide_it() {
         let link = Link::default().delay(ms(25)).loss(loss);
         // Three minutes of a game. A single minute of chance would be further off than what is tested.
         let shown: Vec<f64> =
-            (0..6).map(|seed| stats_after(seed, link, 10_800, Duration::from_micros(16_667)).loss).collect();
+            (0..24).map(|seed| stats_after(seed, link, 10_800, Duration::from_micros(16_667)).loss).collect();
         let mean = shown.iter().sum::<f64>() / shown.len() as f64;
         println!("{percent} %: {:.2} % of {shown:.3?}", mean * 100.0);
         assert!((mean - loss).abs() <= 0.1 * loss, "{percent} %: {mean}, {shown:?}");

@@ -3,7 +3,9 @@
 //! A resend request is not authenticated: 506 bytes can name 63 messages. Loss is found without requests in most cases, so
 //! they are served from budgets that are small compared to the stream: one for messages that wait for their ack, and one for
 //! messages that were acked. There is one exception: when nothing is acked although the stream waits for it, the receiver may
-//! miss messages whose acks were forged, and only requests bring them back.
+//! miss messages whose acks were forged, and only requests bring them back. The same holds for a stream that has nothing left to
+//! send: there each acked message can be drawn once at a higher rate, so that all requests together draw at most as much as was
+//! sent.
 
 use rallypoint_wire::session::MAX_DATAGRAM;
 use std::time::{Duration, Instant};
@@ -14,6 +16,11 @@ const BURST: f64 = 4.0 * MAX_DATAGRAM as f64;
 /// Rate in bytes per second of a stream that waits for nothing.
 const RATE: f64 = 8_000.0;
 
+/// Rate in bytes per second at which acked messages are resent for the first time, after requests for acked messages have
+/// continued for a while, without a pause as long as that.
+const FIRST_RATE: f64 = 32_000.0;
+const DISPUTE: Duration = Duration::from_secs(1);
+
 /// Share of the rate of the path while the stream waits for acks.
 const SHARE: f64 = 1.0 / 4.0;
 
@@ -23,15 +30,18 @@ const STUCK_RATE: f64 = 64_000.0;
 /// Bytes that can be drawn at once from a stream that is stuck: a request for 63 messages.
 const STUCK_BURST: f64 = 63.0 * MAX_DATAGRAM as f64;
 
-/// Two token buckets of bytes.
+/// Token buckets of bytes.
 #[derive(Debug)]
 pub(crate) struct ResendBudget {
     unacked: f64,
     acked: f64,
+    /// That of acked messages that are resent for the first time.
+    first: f64,
     refilled_at: Instant,
     last_progress: Instant,
-    /// When an acked message was last resent.
+    /// When an acked message was last resent, and the first one without a pause since.
     last_disputed: Option<Instant>,
+    disputed_since: Instant,
 }
 
 /// Whether a datagram of any length can be drawn.
@@ -39,11 +49,21 @@ pub(crate) struct ResendBudget {
 pub(crate) struct ResendCredit {
     pub unacked: bool,
     pub acked: bool,
+    /// The same for an acked message that was not requested before.
+    pub first: bool,
 }
 
 impl ResendBudget {
     pub fn new(now: Instant) -> Self {
-        Self { unacked: BURST, acked: BURST, refilled_at: now, last_progress: now, last_disputed: None }
+        Self {
+            unacked: BURST,
+            acked: BURST,
+            first: 0.0,
+            refilled_at: now,
+            last_progress: now,
+            last_disputed: None,
+            disputed_since: now,
+        }
     }
 
     /// An ack brought something new, or a message is sent when there was nothing to ack.
@@ -62,20 +82,29 @@ impl ResendBudget {
         let (acked_rate, acked_burst) = if is_stuck { (rate.max(STUCK_RATE), STUCK_BURST) } else { (share, BURST) };
         self.unacked = (self.unacked + elapsed * share).min(BURST);
         self.acked = (self.acked + elapsed * acked_rate).min(acked_burst);
+        let has_lasted = now.saturating_duration_since(self.disputed_since) > DISPUTE;
+        let is_lasting = self.is_disputed(now, DISPUTE) && has_lasted;
+        self.first = if is_lasting { (self.first + elapsed * FIRST_RATE).min(BURST) } else { 0.0 };
     }
 
     pub fn credit(&self) -> ResendCredit {
         let datagram = MAX_DATAGRAM as f64;
-        ResendCredit { unacked: self.unacked >= datagram, acked: self.acked >= datagram }
+        let acked = self.acked >= datagram;
+        ResendCredit { unacked: self.unacked >= datagram, acked, first: acked || self.first >= datagram }
     }
 
     pub fn charge(&mut self, now: Instant, bytes: usize, is_acked: bool) {
-        if is_acked {
-            self.acked -= bytes as f64;
-            self.last_disputed = Some(now);
-        } else {
+        if !is_acked {
             self.unacked -= bytes as f64;
+            return;
         }
+        if !self.is_disputed(now, DISPUTE) {
+            self.disputed_since = now;
+        }
+        self.last_disputed = Some(now);
+        // What the first bucket lacks was granted by the other one, and the other way round.
+        let bucket = if self.acked >= MAX_DATAGRAM as f64 { &mut self.acked } else { &mut self.first };
+        *bucket -= bytes as f64;
     }
 
     /// Whether an acked message was resent within the last `period`: its ack, and others, may be forged.

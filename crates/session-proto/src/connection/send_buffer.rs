@@ -51,6 +51,8 @@ struct Message {
     is_acked_early: bool,
     /// Whether it was the first message of a loss event, after a single transmission without a copy.
     is_single_loss: bool,
+    /// Whether the peer has requested it after its ack.
+    is_requested: bool,
     /// Whether its bytes are of no use any more: a resend sends none.
     is_discarded: bool,
     /// Position of its last transmission in the order of all transmissions.
@@ -215,6 +217,7 @@ impl SendBuffer {
             is_copied: false,
             is_acked_early: false,
             is_single_loss: false,
+            is_requested: false,
             is_discarded: false,
             order: 0,
             first_sent_at: now,
@@ -432,10 +435,15 @@ impl SendBuffer {
         if message.transmissions == 0
             || message.is_queued
             || now.saturating_duration_since(message.sent_at) < min_interval
-            || !(if is_acked { credit.acked } else { credit.unacked })
+            || !(match (is_acked, message.is_requested) {
+                (false, _) => credit.unacked,
+                (true, false) => credit.first,
+                (true, true) => credit.acked,
+            })
         {
             return None;
         }
+        message.is_requested |= is_acked;
         let len = usize::from(message.span.len);
         if message.status == Status::InFlight {
             return Some(RequestedMessage { losses: self.declare_lost(number, true), len, is_acked });

@@ -90,8 +90,7 @@ impl Machine for Sink {
 pub struct SharedBottleneck {
     pub net: Network,
     pub id: BottleneckId,
-    /// Send and receive window of the clients.
-    pub window: usize,
+    window: usize,
     pub server: Node<Source>,
     pub sinks: Vec<Node<Sink>>,
     pub cubics: Vec<(Node<CubicSender>, Node<CubicReceiver>)>,
@@ -116,22 +115,27 @@ impl Shares {
 }
 
 impl SharedBottleneck {
-    /// A bottleneck of this rate and queue; every flow has this round-trip time.
-    pub fn new(seed: u64, rtt: Duration, bits_per_second: u64, queue: usize) -> Self {
+    /// A bottleneck of this rate and queue. Every flow has this round-trip time, and sessions have this window on both sides.
+    fn new(seed: u64, rtt: Duration, bits_per_second: u64, queue: usize, window: usize) -> Self {
         let mut net = Network::new(seed);
         net.set_default_link(Link::default().delay(rtt / 2));
         let id = net.add_bottleneck(bits_per_second, queue);
-        let connection = ConnectionConfig { window: 16_384, ..ConnectionConfig::default() };
+        let connection = ConnectionConfig { window, ..ConnectionConfig::default() };
         let config = EndpointConfig { max_per_address: 255, connection, ..server_config() };
         let endpoint = Endpoint::new(config, [1; 32]).unwrap();
         let server = net.add(SERVER, Source { endpoint, message: vec![7; 400] });
-        Self { net, id, window: 16_384, server, sinks: Vec::new(), cubics: Vec::new() }
+        Self { net, id, window, server, sinks: Vec::new(), cubics: Vec::new() }
     }
 
-    /// A queue of this many bandwidth-delay products.
+    /// A queue of this many bandwidth-delay products, and the largest window.
     pub fn with_bdp(seed: u64, rtt: Duration, bits_per_second: u64, bdp: f64) -> Self {
+        Self::with_window(seed, rtt, bits_per_second, bdp, 16_384)
+    }
+
+    /// A queue of this many bandwidth-delay products, and this window.
+    pub fn with_window(seed: u64, rtt: Duration, bits_per_second: u64, bdp: f64, window: usize) -> Self {
         let queue = bits_per_second as f64 / 8.0 * rtt.as_secs_f64() * bdp;
-        Self::new(seed, rtt, bits_per_second, queue as usize)
+        Self::new(seed, rtt, bits_per_second, queue as usize, window)
     }
 
     pub fn add_session(&mut self) {
