@@ -5,12 +5,19 @@ use std::{
     env, fs,
     io::{Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
+    ops::RangeInclusive,
     path::PathBuf,
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
+
+/// Ports that the system gives to no other program on its own: the lobby has to find its ports free after a restart.
+const PORTS: RangeInclusive<u16> = 20_000..=30_000;
+
+/// The log of the lobby, in its directory.
+const LOG: &str = "soak.log";
 
 /// Time limit for starting and stopping.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
@@ -40,10 +47,11 @@ pub struct Sample {
 
 impl Lobby {
     pub fn start() -> Result<Self, Failure> {
-        // Both listeners exist at the same time, so that the ports differ.
-        let listeners = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
-        let addrs = Addrs { lobby: listeners[0].local_addr()?, web: listeners[1].local_addr()? };
-        drop(listeners);
+        let mut free = PORTS.filter_map(|port| TcpListener::bind(("127.0.0.1", port)).ok()?.local_addr().ok());
+        let (Some(lobby), Some(web)) = (free.next(), free.next()) else {
+            return Err(Failure("there are no free ports".into()));
+        };
+        let addrs = Addrs { lobby, web };
         let dir = TempDir::new()?;
         fs::write(dir.path().join("rallypoint.toml"), "")?;
         let child = spawn(&dir, addrs)?;
@@ -101,7 +109,9 @@ impl Lobby {
         let start = Instant::now();
         while get(self.addrs.web, "/readyz").is_err() {
             if start.elapsed() > TIME_LIMIT {
-                return Err(Failure("the lobby does not start".into()));
+                let log = fs::read_to_string(self.dir.path().join(LOG))?;
+                let last = log.lines().last().unwrap_or_default();
+                return Err(Failure(format!("the lobby does not start: {last}")));
             }
             thread::sleep(Duration::from_millis(50));
         }
@@ -130,7 +140,9 @@ fn spawn(dir: &TempDir, addrs: Addrs) -> Result<Child, Failure> {
     let mut command = Command::new(env::current_exe()?.with_file_name("rallypoint"));
     command.args(["serve", "--legacy", "off", "--lobby", &addrs.lobby.to_string(), "--http", &addrs.web.to_string()]);
     command.arg("--config").arg(dir.path().join("rallypoint.toml")).arg("--data-dir").arg(dir.path());
-    Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?)
+    command.args(["--set", "log.level=warn"]);
+    let log = fs::File::create(dir.path().join(LOG))?;
+    Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()?)
 }
 
 /// The body of a page.
