@@ -7,7 +7,7 @@ use crate::{
     cluster::Duties,
     findings::Finding,
     probe::{ProbePool, ProbeReason},
-    table::{ServerFeed, ServerRecord, ShardIndex, Subscription, TableChange},
+    table::{ServerFeed, ServerRecord, Subscription, TableChange, visit_servers},
     verify::{self, ProbeSchedule, Verification},
 };
 use rallypoint_lobby_proto::ListingOrigin;
@@ -18,7 +18,6 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::time::{self, MissedTickBehavior};
 
 /// Interval at which each server is measured.
 const INTERVAL: Duration = Duration::from_secs(300);
@@ -35,13 +34,13 @@ enum Method {
 pub(crate) async fn run(
     name: Arc<str>,
     feed: Arc<ServerFeed>,
-    mut updates: Subscription,
+    updates: Subscription,
     pool: ProbePool,
     duties: Duties,
     seed: u128,
 ) {
     let mut schedule = ProbeSchedule::new(seed);
-    let mut measure = |record: &Arc<ServerRecord>| {
+    let measure = |record: &Arc<ServerRecord>| {
         // The result of this node's own probes, which are more frequent.
         let own = record.latency.filter(|_| is_probed_here(record, &duties));
         if let Some(latency) = own {
@@ -60,27 +59,13 @@ pub(crate) async fn run(
             });
         }
     };
-    let is_new = |record: &ServerRecord| !record.node_latencies().iter().any(|known| known.node == name);
-    let mut ticks = time::interval(INTERVAL / ShardIndex::COUNT);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut shard = ShardIndex::default();
-    loop {
-        tokio::select! {
-            update = updates.next(&feed) => {
-                for change in &update.changes {
-                    if let TableChange::Listed(record) | TableChange::Changed(record) = change
-                        && is_new(record)
-                    {
-                        measure(record);
-                    }
-                }
-            }
-            _ = ticks.tick() => {
-                feed.snapshot().shard(shard).for_each(&mut measure);
-                shard = shard.next();
-            }
+    let is_new = |change: &TableChange| match change {
+        TableChange::Listed(record) | TableChange::Changed(record) => {
+            !record.node_latencies().iter().any(|known| known.node == name)
         }
-    }
+        TableChange::Unlisted(..) => false,
+    };
+    visit_servers(&feed, updates, INTERVAL, is_new, measure).await;
 }
 
 /// Whether this node is the one that probes the server, and did.

@@ -9,6 +9,7 @@ mod feed;
 mod latencies;
 mod probe_results;
 mod record;
+mod rounds;
 mod shards;
 mod snapshot;
 mod task;
@@ -18,7 +19,8 @@ mod tests;
 pub(crate) use feed::TableInput;
 pub use feed::{ServerFeed, Subscription};
 pub use record::{FoldedTexts, ServerRecord};
-pub(crate) use shards::ShardIndex;
+pub(crate) use rounds::visit_servers;
+use shards::ShardIndex;
 pub use snapshot::{TableSnapshot, Totals};
 pub(crate) use task::run;
 

@@ -14,7 +14,7 @@ use crate::{
     cluster::Duties,
     probe::{ProbePool, ProbeReason},
     service::RegistryHandle,
-    table::{ServerFeed, ServerRecord, ShardIndex, Subscription, TableChange},
+    table::{ServerFeed, ServerRecord, Subscription, TableChange, visit_servers},
 };
 use rallypoint_lobby_proto::{ListingOrigin, PublicId};
 use rallypoint_query_proto::{Probe, ProbeOutcome, Protocol, QueryReply};
@@ -24,7 +24,6 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::time::{self, MissedTickBehavior};
 
 /// Interval at which every server is probed.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -41,10 +40,10 @@ pub(crate) struct VerifyContext {
 ///
 /// `updates` is a subscription from before the first registration: a server that is listed before this task first runs would
 /// otherwise wait for its turn, up to a minute. In a cluster, one node probes a server for all.
-pub(crate) async fn run(context: VerifyContext, mut updates: Subscription, seed: u128) {
+pub(crate) async fn run(context: VerifyContext, updates: Subscription, seed: u128) {
     let VerifyContext { feed, registry, pool, duties } = context;
     let mut schedule = ProbeSchedule::new(seed);
-    let mut probe = |record: &Arc<ServerRecord>| {
+    let probe = |record: &Arc<ServerRecord>| {
         if !duties.is_own(record.id.as_bytes()) {
             return;
         }
@@ -62,24 +61,8 @@ pub(crate) async fn run(context: VerifyContext, mut updates: Subscription, seed:
             });
         }
     };
-    let mut ticks = time::interval(INTERVAL / ShardIndex::COUNT);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut shard = ShardIndex::default();
-    loop {
-        tokio::select! {
-            update = updates.next(&feed) => {
-                for change in &update.changes {
-                    if let TableChange::Listed(record) = change {
-                        probe(record);
-                    }
-                }
-            }
-            _ = ticks.tick() => {
-                feed.snapshot().shard(shard).for_each(&mut probe);
-                shard = shard.next();
-            }
-        }
-    }
+    let is_new = |change: &TableChange| matches!(change, TableChange::Listed(_));
+    visit_servers(&feed, updates, INTERVAL, is_new, probe).await;
 }
 
 /// Probes a server at each of its addresses until it replies. Returns `None` if this machine could not probe any of them.
