@@ -1,6 +1,6 @@
 //! Counts the instructions of one operation, a number that does not depend on other load.
 
-use std::{env, io, process::Command};
+use std::{env, io, path::Path, process::Command};
 
 /// Runs this program twice under callgrind, with `iterations` operations and with twice as many: the difference excludes the
 /// startup and the setup of the suite. The program has to support `--op NAME --iterations N`.
@@ -22,17 +22,29 @@ pub fn per_operation_within(function: &str, name: &str, iterations: u64) -> io::
     difference(name, &[&format!("--toggle-collect={function}*")], iterations)
 }
 
-fn difference(name: &str, options: &[&str], iterations: u64) -> io::Result<f64> {
-    let (once, twice) = (collected(name, options, iterations)?, collected(name, options, 2 * iterations)?);
-    Ok(twice.saturating_sub(once) as f64 / iterations as f64)
+/// The same for another program, whose only argument is the number of operations.
+///
+/// # Errors
+///
+/// If there is no valgrind, or the program fails.
+pub fn per_operation_of(program: &Path, iterations: u64) -> io::Result<f64> {
+    let count = |iterations: u64| collected(program, &[], &[&iterations.to_string()]);
+    Ok(count(2 * iterations)?.saturating_sub(count(iterations)?) as f64 / iterations as f64)
 }
 
-fn collected(name: &str, options: &[&str], iterations: u64) -> io::Result<u64> {
+fn difference(name: &str, options: &[&str], iterations: u64) -> io::Result<f64> {
+    let program = env::current_exe()?;
+    let count =
+        |iterations: u64| collected(&program, options, &["--op", name, "--iterations", &iterations.to_string()]);
+    Ok(count(2 * iterations)?.saturating_sub(count(iterations)?) as f64 / iterations as f64)
+}
+
+fn collected(program: &Path, options: &[&str], arguments: &[&str]) -> io::Result<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .args(options)
-        .arg(env::current_exe()?)
-        .args(["--op", name, "--iterations", &iterations.to_string()])
+        .arg(program)
+        .args(arguments)
         .output()?;
     let report = String::from_utf8_lossy(&output.stderr);
     parse(&report).filter(|_| output.status.success()).ok_or_else(|| io::Error::other("callgrind counted nothing"))

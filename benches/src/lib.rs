@@ -5,7 +5,7 @@
 //!
 //! * [`Micro`] is the complete program of a suite that times functions: nanoseconds, bytes per second, instructions.
 //! * [`instructions_per_operation`] counts the instructions of one operation of any other suite, [`instructions_within`] those
-//!   of one function in it.
+//!   of one function in it, [`instructions_of`] those of another program.
 //! * [`Table`], [`ratio`], [`rate`], [`nanoseconds`] format the tables of the other suites.
 //! * [`Goals`] is the table that a section begins with, [`Failure`] the reason why a suite could not measure.
 //! * [`cores`], [`pin_this_thread`], [`pinned`], [`cpu_time`] keep a server and its load on different cores, and measure its
@@ -28,7 +28,10 @@ pub use busy_cores::BusyCores;
 pub use failure::Failure;
 pub use game_servers::{REGISTRATION_SIZE, Random, address, registration};
 pub use goals::Goals;
-pub use instructions::{per_operation as instructions_per_operation, per_operation_within as instructions_within};
+pub use instructions::{
+    per_operation as instructions_per_operation, per_operation_of as instructions_of,
+    per_operation_within as instructions_within,
+};
 pub use micro::{Goal, Micro, Op};
 pub use process::{cores, cpu_time, machine, pin_this_thread, pinned};
 pub use table::{Table, nanoseconds, rate, ratio};

@@ -19,6 +19,7 @@ pub const SUITES: &[Suite] = &[
     Suite { name: "lobby", features: "", starts: Some("rallypoint") },
     Suite { name: "cluster", features: "", starts: Some("rallypoint") },
     Suite { name: "session", features: "peers", starts: None },
+    Suite { name: "c", features: "", starts: Some("rallypoint-ffi") },
     Suite { name: "web", features: "", starts: Some("rallypoint") },
     Suite { name: "history", features: "", starts: None },
     Suite { name: "query", features: "query-peers", starts: Some("rallypoint") },
