@@ -181,32 +181,67 @@ fn a_node_that_cannot_take_part_exits_with_one_sentence() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// Nodes with an operator.
+fn administered(store: &RedisServer) -> [Lobby; 2] {
+    let start = |name| node(store, name).variable("RALLYPOINT_WEB_ADMIN_TOKEN", TOKEN).start();
+    let nodes = [start("a"), start("b")];
+    nodes.iter().for_each(|node| node.wait_until_logged("joined the cluster"));
+    nodes
+}
+
+#[track_caller]
+fn admin(node: &Lobby, args: &[&str]) {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = rallypoint(home.path());
+    let output = command.env("RALLYPOINT_ADMIN_TOKEN", TOKEN).args(["admin", "--url", &node.url()]).args(args).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
 /// An operator's ban at one node counts at all nodes, and so does its end.
 #[test]
 fn a_ban_at_one_node_counts_at_all() {
     let Some(store) = RedisServer::start(&[]) else { return };
-    let token = "0123456789abcdef0123456789abcdef";
-    let start = |name| node(&store, name).variable("RALLYPOINT_WEB_ADMIN_TOKEN", token).start();
-    let nodes = [start("a"), start("b")];
-    nodes.iter().for_each(|node| node.wait_until_logged("joined the cluster"));
+    let nodes = administered(&store);
     let server = GameServer::named("banned").from_ip("127.9.9.9");
     nodes[0].register(&server);
     wait_until_listed(&nodes, &["banned"]);
-    let home = tempfile::tempdir().unwrap();
-    let admin = |args: &[&str]| {
-        let mut command = rallypoint(home.path());
-        command.env("RALLYPOINT_ADMIN_TOKEN", token).args(["admin", "--url", &nodes[1].url()]).args(args);
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{}", stderr(&output));
-    };
-    admin(&["ban", "127.9.9.9"]);
+    admin(&nodes[1], &["ban", "127.9.9.9"]);
     wait_until_listed(&nodes, &[]);
     nodes[0].register(&server);
     nodes[0].settle();
     assert_eq!(nodes[0].names(), [""; 0]);
-    admin(&["unban", "127.9.9.9"]);
+    admin(&nodes[1], &["unban", "127.9.9.9"]);
     eventually("the server is listed again at both nodes", || {
         nodes[0].register(&server);
         nodes.iter().all(|node| node.names() == ["banned"])
+    });
+}
+
+/// The store has forgotten that the ban was lifted, and the node that was away never heard of it.
+#[test]
+fn a_lifted_ban_does_not_come_back_with_a_node_that_was_away() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let [first, mut second] = administered(&store);
+    let server = GameServer::named("banned").from_ip("127.9.9.9");
+    first.register(&server);
+    second.wait_until_listed(&["banned"]);
+    admin(&first, &["ban", "127.9.9.9"]);
+    second.wait_until_listed(&[]);
+    second.kill();
+    admin(&first, &["unban", "127.9.9.9"]);
+    eventually("the store has the decision", || {
+        store.command(&["HGET", "{rp:rallypoint}:ban", "127.9.9.9"]).contains("lifted")
+    });
+    let _ = store.command(&["FLUSHALL"]);
+    eventually("the node has shared the decision again", || {
+        store.command(&["HGET", "{rp:rallypoint}:ban", "127.9.9.9"]).contains("lifted")
+    });
+    second.restart();
+    eventually("both nodes list the server", || {
+        second.register(&server);
+        [&first, &second].iter().all(|node| node.names() == ["banned"])
     });
 }

@@ -109,6 +109,35 @@ fn garbage_is_counted_and_the_list_stays() {
     nodes.iter().for_each(|node| node.wait_until_listed(&["a", "b", "c"]));
 }
 
+/// The numbers of later records would be too low for the log.
+#[test]
+fn a_record_with_a_far_number() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = nodes(&store);
+    run(&store, &["XADD", "{rp:rallypoint}:log", "999999999-0", "x", "y"]);
+    nodes[0].register(&GameServer::named("c").port(8192));
+    nodes.iter().for_each(|node| node.wait_until_listed(&["a", "b", "c"]));
+    nodes[1].register(&GameServer::named("d").port(8193));
+    nodes.iter().for_each(|node| node.wait_until_listed(&["a", "b", "c", "d"]));
+    assert!(nodes.iter().all(|node| !node.log().contains("no contact")), "{}", nodes[0].log());
+}
+
+/// A node with another secret can set an emptied store up before the others do.
+#[test]
+fn nodes_return_when_the_store_accepts_them_again() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = nodes(&store);
+    let meta = "{rp:rallypoint}:meta";
+    run(&store, &["FLUSHALL"]);
+    run(&store, &["HSET", meta, "format", "1", "secret", "x", "epoch", "0123456789abcdef", "seq", "0", "token", ""]);
+    nodes.iter().for_each(|node| node.wait_until_logged("the nodes in the store have another secret"));
+    nodes.iter().for_each(|node| node.wait_until_listed(&["a", "b"]));
+    run(&store, &["FLUSHALL"]);
+    eventually("the store has all servers", || store.command(&["HLEN", "{rp:rallypoint}:entry"]) == "2");
+    nodes[0].register(&GameServer::named("c").port(8192));
+    nodes.iter().for_each(|node| node.wait_until_listed(&["a", "b", "c"]));
+}
+
 #[test]
 fn a_store_of_a_later_version_is_refused() {
     let Some(store) = RedisServer::start(&[]) else { return };

@@ -34,6 +34,12 @@ const SHORT_TICK_INTERVAL: Duration = Duration::from_millis(20);
 /// How long servers of other nodes stay after the store has lost changes or was emptied: their nodes write them again.
 const REFILL_TIME: Duration = Duration::from_secs(10);
 
+/// If this many servers came back within [`REFILL_TIME`], the store is still being filled, and the others stay for as long again.
+const REFILL_PROGRESS: usize = 1_000;
+
+/// Interval at which a node that was refused tries again: the store may have been emptied, or set up by the right nodes by now.
+const REFUSED_RETRY: Duration = Duration::from_secs(10);
+
 /// Configuration of a [`ClusterNode`].
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
@@ -105,6 +111,8 @@ pub struct ClusterNode {
     outbox: Outbox,
     /// When servers that are not in the store are removed.
     remove_missing_at: Option<Instant>,
+    /// Number of servers in the store when that time was set.
+    refilled: usize,
     updates: VecDeque<Update>,
     report: Vec<u8>,
     tokens: u64,
@@ -131,6 +139,7 @@ impl ClusterNode {
             known: HashMap::new(),
             outbox: Outbox::default(),
             remove_missing_at: None,
+            refilled: 0,
             updates: VecDeque::new(),
             report: Vec::new(),
             tokens: 0,
@@ -139,7 +148,7 @@ impl ClusterNode {
         }
     }
 
-    /// How the node stands to the store.
+    /// The connection state.
     #[must_use]
     pub fn state(&self) -> &NodeState {
         &self.contact.state
@@ -182,8 +191,8 @@ impl ClusterNode {
 
     /// Handles renewed leases. Without contact they are dropped: all leases are reported again afterwards.
     pub fn handle_renewals(&mut self, renewals: impl IntoIterator<Item = LeaseRenewal>) {
-        if self.contact.is_connected() && !self.outbox.push_leases(renewals) {
-            self.updates.push_back(Update::ReportLeases);
+        if self.contact.is_connected() {
+            self.outbox.push_leases(renewals);
         }
     }
 
@@ -200,9 +209,6 @@ impl ClusterNode {
     }
 
     fn next_request(&mut self, now: Instant) -> Option<Request> {
-        if let NodeState::Refused(_) = self.contact.state {
-            return None;
-        }
         let Some(epoch) = self.epoch.filter(|_| self.contact.is_connected()) else {
             let is_due = now >= self.contact.retry_at && self.contact.is_idle(RequestKind::Open);
             return is_due.then(|| self.open_request());
@@ -256,8 +262,12 @@ impl ClusterNode {
     pub fn poll_update(&mut self, now: Instant) -> Option<Update> {
         let is_due = self.remove_missing_at.is_some_and(|at| at <= now);
         if is_due && self.loading.is_none() && self.contact.is_connected() {
-            self.remove_missing_at = None;
-            self.updates.push_back(Update::RemoveMissing(self.known_or_pending()));
+            if self.known.len() >= self.refilled.saturating_add(REFILL_PROGRESS) {
+                self.await_refill(now, REFILL_TIME);
+            } else {
+                self.remove_missing_at = None;
+                self.updates.push_back(Update::RemoveMissing(self.known_or_pending()));
+            }
         }
         self.updates.pop_front()
     }
@@ -267,11 +277,14 @@ impl ClusterNode {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let next = match self.contact.state {
-            NodeState::Refused(_) => return None,
-            NodeState::Disconnected(_) => self.contact.retry_at,
-            NodeState::Loading | NodeState::Following => self.next_tick,
+            NodeState::Refused(_) | NodeState::Disconnected(_) => self.contact.retry_at,
+            // The store is opened again.
+            NodeState::Loading if self.epoch.is_none() => self.contact.retry_at,
+            NodeState::Loading | NodeState::Following => {
+                self.remove_missing_at.map_or(self.next_tick, |at| at.min(self.next_tick))
+            }
         };
-        Some(self.remove_missing_at.map_or(next, |at| at.min(next)))
+        Some(next)
     }
 
     fn open_request(&mut self) -> Request {
@@ -331,18 +344,15 @@ impl ClusterNode {
 
     fn handle_opened(&mut self, sent: Instant, now: Instant, opened: &OpenedStore) {
         if opened.format > FORMAT {
-            self.contact.state = NodeState::Refused(format!(
-                "the store is used by nodes of a later version (format {}, this program knows {FORMAT}): update this node",
-                opened.format
-            ));
-            return;
+            let format = opened.format;
+            let reason = format!(
+                "the store is used by nodes of a later version (format {format}, this program knows {FORMAT}): update this node"
+            );
+            return self.contact.refuse(now + REFUSED_RETRY, reason);
         }
         if opened.secret_check != self.config.secret_check {
-            self.contact.state = NodeState::Refused(
-                "the nodes in the store have another secret: give all nodes the same one, or choose another cluster name"
-                    .into(),
-            );
-            return;
+            let reason = "the nodes in the store have another secret: give all nodes the same one, or choose another cluster name";
+            return self.contact.refuse(now + REFUSED_RETRY, reason.into());
         }
         self.contact.open(now);
         self.clock.handle_sample(sent, now, opened.time);
@@ -358,10 +368,20 @@ impl ClusterNode {
         self.epoch = Some(opened.epoch);
         if is_continued {
             self.contact.state = NodeState::Following;
+            if self.remove_missing_at.is_some() {
+                // The other nodes could not write either.
+                self.await_refill(now, REFILL_TIME);
+            }
         } else {
             // A store that was emptied, or has lost changes, is filled again by the nodes.
             self.load(now, LogPosition { seq: opened.seq, token: opened.token.clone() }, is_refill);
         }
+    }
+
+    /// Keeps servers that are not in the store for this time: other nodes may write them again.
+    fn await_refill(&mut self, now: Instant, time: Duration) {
+        self.remove_missing_at = Some(now + time);
+        self.refilled = self.known.len();
     }
 
     fn extend_remote_deadline(&mut self, now: Instant) {
@@ -374,6 +394,6 @@ impl ClusterNode {
         self.forget_partial_load();
         self.cancel_requests();
         self.outbox.lose_contact();
-        self.contact.reopen(now, "the store was emptied");
+        self.contact.reopen(now, NodeState::Disconnected(contact::unreachable("the store was emptied")));
     }
 }

@@ -42,7 +42,7 @@ pub enum RequestKind {
 pub enum Request {
     /// Reads the state of the store; one that is empty is given this epoch.
     Open {
-        /// Random.
+        /// Unique to this request.
         epoch: [u8; 16],
         /// [`ClusterSecret::check_value`](crate::ClusterSecret::check_value).
         secret_check: [u8; 16],

@@ -4,7 +4,7 @@
 use crate::support;
 
 use std::time::Duration;
-use support::{World, server};
+use support::{Server, World, server};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR_MS: u64 = 3_600_000;
@@ -59,6 +59,27 @@ fn an_hour_ahead() {
 #[test]
 fn an_hour_back() {
     run_with_clock_set(|now| *now -= HOUR_MS.min(*now));
+}
+
+/// Leases that were given in the time before must not make changes seem old.
+#[test]
+fn changes_count_although_the_clock_was_set_back() {
+    for back in [1_500, 5_000, 30_000, 59_000] {
+        let mut world = cluster();
+        world.store.now -= back;
+        world.register(0, "203.0.113.0", &Server { players: 7, ..server(0) });
+        world.run(3 * SECOND);
+        // Another server at the same address and port.
+        world.register(1, "203.0.113.1", &server(1_000));
+        world.run(10 * SECOND);
+        for node in 0..3 {
+            let list = world.list(node);
+            let has = |part: &str| list.iter().any(|server| server.contains(part));
+            assert_eq!(list.len(), 6, "{back} ms back");
+            assert!(has(&format!("{} 7 ", server(0).name)), "{back} ms back: {list:?}");
+            assert!(has(&server(1_000).name) && !has(&format!("{} ", server(1).name)), "{back} ms back: {list:?}");
+        }
+    }
 }
 
 #[test]

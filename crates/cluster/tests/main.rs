@@ -4,6 +4,7 @@ mod bans_wait_for_the_store;
 mod clock_of_the_store;
 mod forged_takeover;
 mod hostile_store;
+mod many_leases;
 mod mass_expiry;
 mod nodes_converge;
 mod outages;

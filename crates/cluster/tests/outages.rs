@@ -92,6 +92,25 @@ fn a_store_that_is_emptied_while_it_runs_is_filled_again() {
     assert_eq!(world.store.entries.len(), 6);
 }
 
+/// The other nodes cannot write to it either, so nothing is removed until they had the time to.
+#[test]
+fn contact_is_lost_while_an_emptied_store_is_filled() {
+    let mut world = cluster();
+    world.nodes[0].is_linked = false;
+    world.nodes[1].is_linked = false;
+    world.store.flush();
+    run(&mut world, 2 * SECOND);
+    world.nodes[2].is_linked = false;
+    run(&mut world, 20 * SECOND);
+    world.nodes[2].is_linked = true;
+    run(&mut world, 2 * SECOND);
+    world.nodes[0].is_linked = true;
+    world.nodes[1].is_linked = true;
+    run(&mut world, 5 * SECOND);
+    assert_listed(&mut world, 6);
+    assert_eq!(world.store.entries.len(), 6);
+}
+
 #[test]
 fn a_failover_that_loses_changes_is_repaired() {
     let mut world = cluster();

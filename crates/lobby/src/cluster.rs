@@ -64,17 +64,22 @@ impl Duties {
     pub fn is_own(&self, task: &[u8]) -> bool {
         let nodes = self.0.load();
         let Some((own, nodes)) = nodes.as_deref() else { return true };
-        let rank = |node: &u64| (crc32(*node, task), *node);
+        let rank = |node: &u64| (mixed(*node, task), *node);
         nodes.iter().filter(|node| *node != own).all(|node| rank(node) < rank(own))
     }
 }
 
-/// A hash that is the same at all nodes.
-fn crc32(node: u64, task: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&node.to_be_bytes());
-    hasher.update(task);
-    hasher.finalize()
+/// A hash of both that is the same at all nodes.
+///
+/// A checksum is linear: the ranks of two nodes would differ by the same bits for all tasks of one length, and some nodes would get
+/// twice the share of others. The multiplications of SplitMix64 undo that.
+fn mixed(node: u64, task: &[u8]) -> u64 {
+    let mut hash = node ^ u64::from(crc32fast::hash(task)) << 17;
+    for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
+        hash = (hash ^ hash >> 30).wrapping_mul(factor);
+        hash ^= hash >> 27;
+    }
+    hash ^ hash >> 31
 }
 
 /// The state of a node and of the cluster as it knows it, for displays.
@@ -260,5 +265,21 @@ mod tests {
             assert!(after.len() == 1 && (before[0] == 1 || after == before), "only tasks of the dead node move");
         }
         assert!(counts.iter().all(|count| *count > 50), "{counts:?}");
+    }
+
+    #[test]
+    fn nodes_get_equal_shares() {
+        for nodes in [[11, 12, 13], [u64::MAX, 1 << 40, 77], [3 << 50, 5 << 50, 9 << 50]] {
+            let mut counts = [0; 3];
+            // As long as public IDs.
+            for task in (0..3_000_u128).map(u128::to_be_bytes) {
+                for (own, count) in nodes.iter().zip(&mut counts) {
+                    let duties = Duties::default();
+                    duties.set(*own, nodes.to_vec());
+                    *count += u32::from(duties.is_own(&task));
+                }
+            }
+            assert!(counts.iter().all(|count| (850..1_150).contains(count)), "{nodes:?}: {counts:?}");
+        }
     }
 }

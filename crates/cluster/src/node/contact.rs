@@ -16,7 +16,7 @@ const RETRY_MAX: Duration = Duration::from_secs(2);
 /// How long a contact has to last for the next pause to be short again.
 const STABLE_AFTER: Duration = Duration::from_secs(5);
 
-/// How a node stands to the store.
+/// The connection state of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeState {
     /// It has no contact, for this reason.
@@ -100,12 +100,17 @@ impl Contact {
 
     /// The store is opened again, at once, to begin with the state that it has then. If that happens again before the contact was
     /// stable, there is a pause: a store that changes all the time must not be read in a loop.
-    pub fn reopen(&mut self, now: Instant, reason: &str) {
+    pub fn reopen(&mut self, now: Instant, state: NodeState) {
         let is_first = self.retry_delay == RETRY_MIN;
-        self.lose(now, unreachable(reason));
-        if is_first {
-            self.retry_at = now;
-        }
+        self.retry_at = if is_first { now } else { now + self.retry_delay };
+        self.retry_delay = (self.retry_delay * 2).min(RETRY_MAX);
+        self.state = state;
+    }
+
+    /// The node must not take part; the store is opened again at this time.
+    pub fn refuse(&mut self, retry_at: Instant, reason: String) {
+        self.state = NodeState::Refused(reason);
+        self.retry_at = retry_at;
     }
 
     /// The store was opened.
@@ -121,6 +126,6 @@ impl Contact {
     }
 }
 
-fn unreachable(message: &str) -> StoreError {
+pub(super) fn unreachable(message: &str) -> StoreError {
     StoreError { kind: StoreErrorKind::Unreachable, message: message.into() }
 }

@@ -49,7 +49,7 @@ impl ClusterNode {
         self.cancel_requests();
         self.epoch = None;
         self.is_reload = true;
-        self.contact.reopen(now, "records of the log are missing: reading everything again");
+        self.contact.reopen(now, NodeState::Loading);
     }
 
     pub(super) fn handle_scanned(
@@ -70,7 +70,7 @@ impl ClusterNode {
             self.contact.state = NodeState::Following;
             self.updates.push_back(Update::ReportMissing(self.known_or_pending()));
             let delay = if loading.is_refill { REFILL_TIME } else { Duration::ZERO };
-            self.remove_missing_at = Some(now + delay);
+            self.await_refill(now, delay);
         }
     }
 }

@@ -34,9 +34,6 @@ const MAX_LEASES: usize = 500;
 /// for a hundred thousand servers.
 const MAX_RENEWS: usize = 4;
 
-/// Number of leases that wait for a request; further ones are reported with the next sweep.
-const MAX_WAITING_LEASES: usize = 20_000;
-
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     writes: VecDeque<Write>,
@@ -64,14 +61,9 @@ impl Outbox {
         self.leases.len() < MAX_LEASES * MAX_RENEWS
     }
 
-    /// Adds leases. Returns `false` if there are too many: then all are dropped.
-    pub fn push_leases(&mut self, renewals: impl IntoIterator<Item = LeaseRenewal>) -> bool {
+    /// Adds the leases of one sweep, which is made only if there is room: that bounds their number.
+    pub fn push_leases(&mut self, renewals: impl IntoIterator<Item = LeaseRenewal>) {
         self.leases.extend(renewals);
-        let has_room = self.leases.len() <= MAX_WAITING_LEASES;
-        if !has_room {
-            self.leases.clear();
-        }
-        has_room
     }
 
     /// The next leases to renew, if there is a request to spare.
@@ -130,7 +122,7 @@ impl Outbox {
         self.fetches.extend(fetching);
     }
 
-    /// Leases are collected again with the next contact, and decisions about bans are not of now any more.
+    /// Leases are collected again with the next contact, and decisions about bans that wait no longer count as current.
     pub fn lose_contact(&mut self) {
         self.leases.clear();
         for write in self.bans.values_mut() {
@@ -245,9 +237,9 @@ impl ClusterNode {
                 }
             }
             WriteResult::Done(seq) => {
-                // The record of this change, if it has not been read yet, is the next one that counts.
+                // The record of this change, if it has not been read yet, is applied; older ones are not.
                 let known = self.known.entry(id).or_default();
-                *known = seq.saturating_sub(1).max(*known);
+                *known = seq.max(*known);
                 if let Some(state) = pending.take_since(seq) {
                     self.handle_state(now, id, state);
                 }

@@ -1,5 +1,5 @@
 -- Adds, changes or lifts a ban. Arguments: epoch, token, subject, value, time of the decision and end of the ban (ms since 1970; 0 if
--- it has no end), whether the operator decides this now. A decision of now is later than all others, whatever the clocks say.
+-- it has no end), whether this is a live decision. It supersedes all earlier ones, whatever the clocks say.
 local epoch, token, subject, value, since, ends = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local BAN = KEYS[8]
 if redis.call('HGET', META, 'epoch') ~= epoch then return { 'epoch' } end

@@ -34,8 +34,8 @@ local function emit(seq, entry)
     .. string.char(#entry['4']) .. entry['4'] .. string.char(#entry['6']) .. entry['6'] .. entry.body
 end
 
--- The listed address and port of an endpoint, with its transport.
-local function place(transport, endpoint)
+-- The listed address and port of an endpoint, with its transport: the key of the endpoint's server.
+local function endpoint_key(transport, endpoint)
   return transport .. string.sub(endpoint, #endpoint / 2 + 1)
 end
 
@@ -44,7 +44,15 @@ local function append(kind, id, value, token, seq)
   token = token .. struct.pack('>I8', seq)
   redis.call('HSET', META, 'token', token)
   local length = math.max(MIN_LOG, 2 * redis.call('HLEN', ENTRY))
-  redis.call('XADD', LOG, 'MAXLEN', '~', length, string.format('%.0f-0', seq), 'k', kind, 'i', id, 'v', value, 'c', token, 'p', previous)
+  local function add(call)
+    return call('XADD', LOG, 'MAXLEN', '~', length, string.format('%.0f-0', seq), 'k', kind, 'i', id, 'v', value, 'c', token, 'p', previous)
+  end
+  -- Another program may have appended a record with a later number: the log begins anew.
+  local added = add(redis.pcall)
+  if type(added) == 'table' and added.err then
+    redis.call('DEL', LOG)
+    add(redis.call)
+  end
 end
 
 local function next_seq()
@@ -54,7 +62,7 @@ end
 local function unbind(id, entry)
   for _, family in ipairs({ '4', '6' }) do
     if #entry[family] > 0 then
-      local key = place(entry.transport, entry[family])
+      local key = endpoint_key(entry.transport, entry[family])
       if redis.call('HGET', AT, key) == id then redis.call('HDEL', AT, key) end
     end
   end

@@ -17,7 +17,7 @@ end
 local replaced, order = {}, {}
 for _, family in ipairs({ '4', '6' }) do
   if #new[family] > 0 then
-    local holder = redis.call('HGET', AT, place(transport, new[family]))
+    local holder = redis.call('HGET', AT, endpoint_key(transport, new[family]))
     local other = holder and holder ~= id and parse(redis.call('HGET', ENTRY, holder))
     if other then
       if other.origin > origin or (other.origin == origin and origin > 0) then return { 'taken', current } end
@@ -31,7 +31,7 @@ end
 -- The endpoint of the other family stays, unless another server has it with the new transport.
 for _, family in ipairs({ '4', '6' }) do
   if #new[family] == 0 and old and #old[family] > 0 then
-    local holder = redis.call('HGET', AT, place(transport, old[family]))
+    local holder = redis.call('HGET', AT, endpoint_key(transport, old[family]))
     if not holder or holder == id or replaced[holder] then new[family] = old[family] end
   elseif #new[family] > 0 then
     redis.call('ZADD', LEASE, 'GT', string.format('%.0f', leases[family]), family .. id)
@@ -41,7 +41,7 @@ if old and emit(0, old) == emit(0, new) then return { 'done', string.format('%.0
 if old then unbind(id, old) end
 for _, family in ipairs({ '4', '6' }) do
   if #new[family] > 0 then
-    redis.call('HSET', AT, place(transport, new[family]), id)
+    redis.call('HSET', AT, endpoint_key(transport, new[family]), id)
   else
     redis.call('ZREM', LEASE, family .. id)
   end

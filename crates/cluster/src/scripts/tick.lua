@@ -3,7 +3,7 @@ local epoch, token, node, report = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local NODE, BAN = KEYS[7], KEYS[8]
 -- Leases that one call ends: other commands wait for it. The node calls again at once if there are more.
 local MAX_EXPIRED = 500
--- Rows of nodes beyond these are not of nodes.
+-- Limits beyond which a row cannot be a node's report.
 local MAX_NODES, MAX_ROW = 1000, 2048
 local DAY = 86400000
 if redis.call('HGET', META, 'epoch') ~= epoch then return { 'epoch' } end
@@ -13,8 +13,9 @@ local ms = string.format('%.0f', time)
 -- After an outage of the store, the nodes renew all leases before any of them ends.
 local ticked = tonumber(redis.call('HGET', META, 'ticked') or 0)
 local grace = tonumber(redis.call('HGET', META, 'grace') or 0)
-if ticked > time + 60000 then
-  -- The clock was set back. Leases would end too late by as much, so the nodes write everything again.
+if ticked > time + TOLERANCE then
+  -- The clock was set back. Leases would end too late by as much, and changes would seem to be older than what they replace, so the
+  -- nodes write everything again.
   redis.call('DEL', META, ENTRY, AT, LEASE, TOMB, LOG)
   return { 'epoch' }
 end
@@ -32,7 +33,7 @@ if time >= grace then
     local family, id = string.sub(member, 1, 1), string.sub(member, 2)
     local entry = parse(redis.call('HGET', ENTRY, id))
     if entry and entry[family] and #entry[family] > 0 then
-      local key = place(entry.transport, entry[family])
+      local key = endpoint_key(entry.transport, entry[family])
       if redis.call('HGET', AT, key) == id then redis.call('HDEL', AT, key) end
       entry[family] = ''
       if #entry['4'] == 0 and #entry['6'] == 0 then

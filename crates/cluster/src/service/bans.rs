@@ -20,22 +20,55 @@ enum SharedBan {
     Lifted(BanSubject),
 }
 
+/// Bans that were lifted, with the time of the decision. The store keeps them too, but can be emptied; then a node that was away must
+/// not bring such a ban back.
+#[derive(Debug, Default)]
+pub(super) struct Lifts(HashMap<String, (BanSubject, u64)>);
+
+impl Lifts {
+    pub fn handle(&mut self, decision: &BanDecision) {
+        let subject = decision.change.subject();
+        match &decision.change {
+            BanChange::Put(_) => {
+                self.0.remove(&subject.to_string());
+            }
+            BanChange::Lifted(_) if self.0.len() < AdminRecord::MAX => {
+                self.0.insert(subject.to_string(), (subject.clone(), decision.since));
+            }
+            BanChange::Lifted(_) => {}
+        }
+    }
+}
+
 /// Hands a decision that this node's operator has just made to the other nodes. Returns `false` if too many wait for the store.
 pub(super) fn share(node: &mut ClusterNode, decision: BanDecision) -> bool {
     hand_over(node, decision, true)
 }
 
-/// Hands bans of this node to the others that the store does not have, or has an earlier decision about. Returns `false` if too
-/// many wait for the store.
-pub(super) fn share_missing(node: &mut ClusterNode, record: &AdminRecord, stored: &[BanDecision]) -> bool {
+/// Hands bans and lifts that this node knows to the others if the store does not have them, or has an earlier decision. Returns
+/// `false` if too many wait for the store.
+pub(super) fn share_missing(
+    node: &mut ClusterNode,
+    record: &AdminRecord,
+    lifts: &Lifts,
+    stored: &[BanDecision],
+) -> bool {
     let stored: HashMap<_, _> =
         stored.iter().map(|decision| (decision.change.subject().to_string(), decision.since)).collect();
+    let own = record
+        .bans
+        .iter()
+        .map(|own| BanDecision { change: BanChange::Put(own.ban.clone()), since: own.since.saturating_mul(1_000) });
+    let lifted = lifts
+        .0
+        .values()
+        .map(|(subject, since)| BanDecision { change: BanChange::Lifted(subject.clone()), since: *since });
+    let is_missing = |decision: &BanDecision| {
+        stored.get(&decision.change.subject().to_string()).is_none_or(|known| *known < decision.since)
+    };
     let mut has_room = true;
-    for own in &record.bans {
-        let since = own.since.saturating_mul(1_000);
-        if stored.get(&own.ban.subject.to_string()).is_none_or(|known| *known < since) {
-            has_room &= hand_over(node, BanDecision { change: BanChange::Put(own.ban.clone()), since }, false);
-        }
+    for decision in own.chain(lifted).filter(is_missing) {
+        has_room &= hand_over(node, decision, false);
     }
     has_room
 }

@@ -52,6 +52,14 @@ struct Finished {
     connections: Option<Connections>,
 }
 
+/// The problem that was logged last, so that it is logged once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Logged {
+    Nothing,
+    Loss,
+    Refusal,
+}
+
 pub(super) struct Driver {
     options: ClusterOptions,
     client: StoreClient,
@@ -63,9 +71,12 @@ pub(super) struct Driver {
     connections: Option<Connections>,
     requests: JoinSet<Finished>,
     bans: Option<broadcast::Receiver<BanDecision>>,
-    /// Whether the loss of contact was logged.
-    is_loss_logged: bool,
+    logged: Logged,
     was_connected: bool,
+    /// Number of times in a row that another live node had the name of this one.
+    namesakes: u32,
+    /// Bans that were lifted at any node, as far as this one knows: an emptied store has lost them.
+    lifts: bans::Lifts,
     refused_servers: u64,
     /// Bans of the store, or of this node, that did not fit.
     left_out_bans: usize,
@@ -105,8 +116,10 @@ impl Driver {
             link,
             connections: None,
             requests: JoinSet::new(),
-            is_loss_logged: false,
+            logged: Logged::Nothing,
             was_connected: false,
+            namesakes: 0,
+            lifts: bans::Lifts::default(),
             refused_servers: 0,
             left_out_bans: 0,
             reread_at: None,
@@ -136,8 +149,10 @@ impl Driver {
                 () = self.link.changed(), if self.node.free_changes() > 0 => {}
                 _ = sweeps.tick() => self.sweep().await,
                 Some(decision) = next_ban(&mut self.bans) => {
-                    let has_room = bans::share(&mut self.node, decision);
-                    self.set_left_out_bans(if has_room { 0 } else { 1 });
+                    self.lifts.handle(&decision);
+                    if !bans::share(&mut self.node, decision) {
+                        self.set_left_out_bans(self.left_out_bans.max(1));
+                    }
                 }
                 () = tokio::time::sleep_until(wake.into()) => {}
                 _ = stopped.changed(), if end.is_none() => end = Some(Instant::now() + Duration::from_millis(300)),
@@ -162,7 +177,7 @@ impl Driver {
             self.send(id, request);
         }
         self.log_contact();
-        let is_connected = *self.node.state() == NodeState::Following;
+        let is_connected = self.is_in_contact();
         if now >= self.next_status || is_connected != self.is_shown_connected {
             self.is_shown_connected = is_connected;
             self.publish_status(now);
@@ -177,11 +192,17 @@ impl Driver {
                 && let Some(update) = self.node.poll_update(now)
             {
                 match update {
-                    Update::Ban(value) => decisions.extend(bans::parse(&value)),
+                    Update::Ban(value) => {
+                        let decision = bans::parse(&value);
+                        decision.iter().for_each(|decision| self.lifts.handle(decision));
+                        decisions.extend(decision);
+                    }
                     Update::AllBans { values, left_out } => {
                         let all: Vec<_> = values.iter().filter_map(|value| bans::parse(value)).collect();
                         let record = self.lobby.admin().map(rallypoint_lobby::AdminStore::record);
-                        let has_room = record.is_none_or(|record| bans::share_missing(&mut self.node, &record, &all));
+                        let has_room =
+                            record.is_none_or(|record| bans::share_missing(&mut self.node, &record, &self.lifts, &all));
+                        all.iter().for_each(|decision| self.lifts.handle(decision));
                         self.set_left_out_bans(left_out + usize::from(!has_room));
                         decisions.extend(all);
                     }
@@ -266,7 +287,7 @@ impl Driver {
             self.shared.set(self.connections.as_ref().map(|connections| connections.commands.clone()));
         }
         self.node.handle_reply(sent, Instant::now(), id, reply);
-        if let NodeState::Disconnected(_) = self.node.state() {
+        if let NodeState::Disconnected(_) | NodeState::Refused(_) = self.node.state() {
             self.connections = None;
             self.shared.set(None);
         }
@@ -293,30 +314,56 @@ impl Driver {
         match self.node.state() {
             // A reconnection that succeeds at once is not worth a message.
             NodeState::Disconnected(error)
-                if !self.is_loss_logged
+                if self.logged == Logged::Nothing
                     && self.was_connected
                     && self.node.last_contact().elapsed() > Duration::from_secs(1) =>
             {
-                self.is_loss_logged = true;
+                self.logged = Logged::Loss;
                 let minutes = self.options.outage_limit.as_secs() / 60;
                 tracing::warn!(
                     "no contact with the cluster's store: {error}. Servers of other nodes stay listed for {minutes} minutes"
                 );
             }
-            NodeState::Refused(reason) if !self.is_loss_logged => {
-                self.is_loss_logged = true;
-                tracing::error!("this node no longer takes part in the cluster: {reason}");
+            NodeState::Refused(reason) if self.logged != Logged::Refusal => {
+                self.logged = Logged::Refusal;
+                tracing::error!(
+                    "this node does not take part in the cluster any more, until the store accepts it: {reason}"
+                );
             }
             NodeState::Following => {
                 if !self.was_connected {
                     tracing::info!(servers = self.node.stats().servers, "joined the cluster");
-                } else if self.is_loss_logged {
+                } else if self.logged != Logged::Nothing {
                     tracing::info!(servers = self.node.stats().servers, "in contact with the cluster's store again");
                 }
                 self.was_connected = true;
-                self.is_loss_logged = false;
+                self.logged = Logged::Nothing;
             }
             _ => {}
+        }
+    }
+
+    /// Whether the node takes part. While it reads everything again, it goes on as before.
+    fn is_in_contact(&self) -> bool {
+        match self.node.state() {
+            NodeState::Following => true,
+            NodeState::Loading => self.was_connected && self.logged == Logged::Nothing,
+            NodeState::Disconnected(_) | NodeState::Refused(_) => false,
+        }
+    }
+
+    /// Warns if another node has the name of this one: latencies and replies could not be told apart. After a restart, the row of the
+    /// program before it has the same name for some seconds.
+    fn warn_about_namesakes(&mut self, reported: &[ReportedNode]) {
+        const ROUNDS: u32 = 40;
+        let name = &self.options.node_name;
+        let has_namesake =
+            reported.iter().any(|node| node.is_live() && node.number != self.id && node.report.name == *name);
+        self.namesakes = if has_namesake { self.namesakes.saturating_add(1) } else { 0 };
+        if self.namesakes == ROUNDS {
+            tracing::warn!(
+                "another node of the cluster is called {name:?} too: give each its own name with cluster.node"
+            );
         }
     }
 
@@ -336,8 +383,9 @@ impl Driver {
         self.node.set_report(report.emit());
         let store_now = self.node.clock().store_time(now);
         let reported = reported_nodes(self.node.nodes(), store_now);
+        self.warn_about_namesakes(&reported);
         let mut live = vec![self.id];
-        if *self.node.state() == NodeState::Following {
+        if self.is_in_contact() {
             // A node that does not probe cannot do it for the others.
             let is_other = |node: &&ReportedNode| node.is_live() && node.number != self.id && node.report.probes;
             live.extend(reported.iter().filter(is_other).map(|node| node.number));
@@ -351,8 +399,9 @@ impl Driver {
             listed: node.report.listed,
         });
         let nodes = nodes.collect();
-        let is_following = *self.node.state() == NodeState::Following;
+        let is_connected = self.is_in_contact();
         let problem = match self.node.state() {
+            _ if is_connected => None,
             NodeState::Disconnected(error) => Some(error.to_string()),
             NodeState::Refused(reason) => Some(reason.clone()),
             NodeState::Loading => Some("the servers of other nodes are being loaded".into()),
@@ -360,7 +409,7 @@ impl Driver {
         };
         self.link.set_status(ClusterStatus {
             name: self.options.node_name.clone(),
-            is_connected: is_following,
+            is_connected,
             problem,
             last_contact: self.was_connected.then(|| self.node.last_contact()),
             outage_limit: self.options.outage_limit,
@@ -398,7 +447,7 @@ async fn next_ban(bans: &mut Option<broadcast::Receiver<BanDecision>>) -> Option
     loop {
         match bans.as_mut()?.recv().await {
             Ok(change) => return Some(change),
-            // All bans are shared again with the next contact.
+            // Bans are shared again with the next contact.
             Err(broadcast::error::RecvError::Lagged(_)) => {}
             Err(broadcast::error::RecvError::Closed) => {
                 *bans = None;

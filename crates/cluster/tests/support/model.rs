@@ -102,7 +102,7 @@ impl ModelStore {
                 if !self.is_epoch(epoch) {
                     return Some(Reply::Ticked(None));
                 }
-                if self.meta.as_ref().is_some_and(|meta| meta.ticked > self.now + 60_000) {
+                if self.meta.as_ref().is_some_and(|meta| meta.ticked > self.now + TOLERANCE) {
                     let bans = std::mem::take(&mut self.bans);
                     self.flush();
                     self.bans = bans;

@@ -1,0 +1,47 @@
+//! A node with hundreds of thousands of servers renews all of their leases after a reconnection.
+
+use crate::support::secret;
+use rallypoint_cluster::{ClusterNode, NodeConfig, OpenedStore, Reply, Request};
+use rallypoint_lobby_proto::{LeaseRenewal, PublicId};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
+#[test]
+fn the_leases_of_one_sweep_are_all_renewed() {
+    const LEASES: u128 = 60_000;
+    let now = Instant::now();
+    let config = NodeConfig {
+        node: 1,
+        secret_check: secret().check_value(),
+        outage_limit: Duration::from_secs(300),
+        max_servers: 1_000_000,
+    };
+    let mut node = ClusterNode::new(config, now);
+    let (id, request) = node.poll_request(now).unwrap();
+    let Request::Open { epoch, secret_check } = request else { panic!("{request:?}") };
+    let secret_check = secret_check.to_vec();
+    let opened = OpenedStore { format: 1, secret_check, epoch, seq: 0, token: Vec::new(), time: 1_000_000 };
+    node.handle_reply(now, now, id, Ok(Reply::Opened(opened)));
+
+    let id = |number: u128| PublicId::from_bytes(number.to_be_bytes());
+    node.handle_renewals((0..LEASES).map(|number| LeaseRenewal {
+        public_id: id(number),
+        is_ipv6: false,
+        deadline: now,
+    }));
+    let mut renewed = BTreeSet::new();
+    let mut idle = 0;
+    while idle < 100 {
+        let Some((id, request)) = node.poll_request(now) else { break };
+        if let Request::Renew(leases) = &request {
+            renewed.extend(leases.iter().map(|lease| lease.id));
+            node.handle_reply(now, now, id, Ok(Reply::Renewed(Vec::new())));
+        } else {
+            idle += 1;
+        }
+    }
+    assert_eq!(renewed.len() as u128, LEASES);
+    assert!(node.has_room_for_renewals());
+}
