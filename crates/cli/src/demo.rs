@@ -7,6 +7,7 @@ mod world;
 use crate::{
     error::CommandError,
     host::{self, RoomServer},
+    local_lobby::DEFAULT_HTTP_PORT,
     signals::Signals,
     stdio::{print_stderr, print_stdout},
 };
@@ -127,6 +128,9 @@ impl Demo {
             rallypoint_wire::lobby::PORT => self.lobby_addr.ip().to_string(),
             _ => self.lobby_addr.to_string(),
         };
+        // The page names all lists of the lobby. If it is at another port than usual, the commands have to be given that one.
+        let lists = if page.port() == DEFAULT_HTTP_PORT.get() { lobby.clone() } else { format!("http://{page}/") };
+        let watched = if lists == lobby { format!("lobby://{lobby}") } else { lists.clone() };
         let queryable =
             self.servers.iter().find(|server| server.server.profile.game.protocol == Some(Protocol::Session));
         let session = queryable.map_or(0, |server| server.port.get());
@@ -135,10 +139,10 @@ impl Demo {
             "A lobby with {count} pretend servers and a chat room. All of it stays on this machine.\n\n  \
              page      http://{page}/\n\n\
              In another terminal:\n\n  \
-             {program} browse {lobby}\n  \
-             {program} list {lobby} --query --sort players\n  \
+             {program} browse {lists}\n  \
+             {program} list {lists} --query --sort players\n  \
              {program} query session://127.0.0.1:{session} --players\n  \
-             {program} watch lobby://{lobby}\n  \
+             {program} watch {watched}\n  \
              {program} join {room} --name YOU\n\n\
              Servers, players and their history of the last week are made up. Ctrl-C ends it and leaves nothing behind.\n",
             count = self.servers.len(),
@@ -217,7 +221,7 @@ impl RunningServer {
     }
 
     fn registration(&self) -> Vec<u8> {
-        let Profile { name, game, slots, bots, password, .. } = self.server.profile;
+        let Profile { name, game, slots, password, .. } = self.server.profile;
         let x_query = game.protocol.map_or("", Protocol::as_str);
         let keys = [
             ("name", *name),
@@ -232,8 +236,8 @@ impl RunningServer {
             // Every text of the catalogue fits.
             let _ = table.push(key.as_bytes(), value.as_bytes());
         }
-        let occupancy =
-            Occupancy { slots: *slots, players: self.server.players.len() as u16, bots: *bots, password: *password };
+        let players = self.server.players.len() as u16;
+        let occupancy = Occupancy { slots: *slots, players, bots: self.server.bots(), password: *password };
         let mut datagram = Vec::new();
         if let Ok(registration) =
             Registration::new(self.id, list_id(game.list), game.transport, self.port, occupancy, table.as_table())

@@ -41,9 +41,19 @@ mod watch;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
+/// What `rallypoint --version` prints; `-V` prints the first line only.
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit: ",
+    env!("RALLYPOINT_COMMIT_SHOWN"),
+    "\ntarget: ",
+    env!("RALLYPOINT_TARGET"),
+    "\nfeatures: https cluster history geoip",
+);
+
 /// From "a server started" to "a player is in the game": a lobby for game servers, and the tools around it.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(version, long_version = LONG_VERSION, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,

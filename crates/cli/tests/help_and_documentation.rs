@@ -80,7 +80,6 @@ fn help_shows_defaults_and_variables() {
     let words = help(&["serve", "--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("[default: 0.0.0.0:29944 and [::]:29944]"), "{words}");
     assert!(help(&["announce", "--help"]).contains("RALLYPOINT_LOBBY"));
-    assert_eq!(help(&["--version"]), format!("rallypoint {}\n", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
@@ -125,4 +124,16 @@ fn the_systemd_unit_uses_existing_flags_and_directories() {
     for line in ["Type=notify", "ExecReload=", "StateDirectory=rallypoint", "DynamicUser=yes"] {
         assert!(unit.contains(line), "{line}");
     }
+}
+
+#[test]
+fn the_version_names_commit_target_and_features() {
+    let home = tempfile::tempdir().unwrap();
+    let text = stdout(&run(home.path(), ["--version"]));
+    let lines: Vec<_> = text.lines().collect();
+    let version = concat!("rallypoint ", env!("CARGO_PKG_VERSION"));
+    assert_eq!(lines[0], version);
+    let keys: Vec<_> = lines[1..].iter().filter_map(|line| line.split_once(": ")).map(|(key, _)| key).collect();
+    assert_eq!(keys, ["commit", "target", "features"], "{text}");
+    assert_eq!(stdout(&run(home.path(), ["-V"])).trim(), version);
 }

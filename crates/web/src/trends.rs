@@ -11,8 +11,8 @@ use std::{collections::HashMap, fmt::Write, sync::Arc, time::Duration};
 /// Interval at which the trends are read. The history adds to them once per hour.
 const INTERVAL: Duration = Duration::from_secs(300);
 
-/// Time after a start until the trends are read again, because the list is not complete at first.
-const FIRST_INTERVAL: Duration = Duration::from_secs(20);
+/// Times between the first reads after a start, in seconds: the list is not complete at first.
+const FIRST_INTERVALS: [u64; 3] = [2, 5, 20];
 
 /// Height of a sparkline, in units of its view box; its width is 23, one less than its points.
 const HEIGHT: f32 = 10.0;
@@ -32,7 +32,7 @@ pub(crate) struct Trend {
 
 /// Reads the trends again and again, until the task is aborted.
 pub(crate) async fn refresh(history: HistoryReader, state: Arc<AppState>) {
-    for round in 0_u32.. {
+    for round in 0_usize.. {
         let history = history.clone();
         let snapshot = Arc::clone(state.live.snapshot().table());
         let read = move || Some(Trends::new(&history.trends(unix_now() as UnixSeconds).ok()?, &snapshot));
@@ -40,7 +40,7 @@ pub(crate) async fn refresh(history: HistoryReader, state: Arc<AppState>) {
         if let Ok(Some(trends)) = tokio::task::spawn_blocking(read).await {
             state.trends.store(Arc::new(trends));
         }
-        tokio::time::sleep(if round == 0 { FIRST_INTERVAL } else { INTERVAL }).await;
+        tokio::time::sleep(FIRST_INTERVALS.get(round).map_or(INTERVAL, |seconds| Duration::from_secs(*seconds))).await;
     }
 }
 

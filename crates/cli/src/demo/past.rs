@@ -35,8 +35,9 @@ impl ServerSource for PastServers {
     fn for_each(&self, show: &mut dyn FnMut(ObservedServer<'_>)) {
         for (number, server) in (0..).zip(&self.servers) {
             let players = players_at(self.time, number, server.slots);
+            let bots = server.bots.min(server.slots.saturating_sub(players));
             let (id, lobby, name, map) = (server.id, server.lobby, &*server.name, &*server.map);
-            show(ObservedServer { id, lobby, players, bots: server.bots, slots: server.slots, name, map });
+            show(ObservedServer { id, lobby, players, bots, slots: server.slots, name, map });
         }
     }
 }

@@ -52,6 +52,11 @@ impl PretendServer {
         self.maps()[self.map]
     }
 
+    /// Bots take the slots that players leave them.
+    pub fn bots(&self) -> u16 {
+        self.profile.bots.min(self.profile.slots.saturating_sub(self.players.len() as u16))
+    }
+
     /// Lets a second pass.
     pub fn step(&mut self) -> Change {
         if self.restart > 0 {
@@ -90,7 +95,7 @@ impl PretendServer {
             version: Some(game.version.to_owned()),
             players: Some(self.players.len() as u16),
             max_players: Some(self.profile.slots),
-            bots: Some(self.profile.bots),
+            bots: Some(self.bots()),
             teams: (0..)
                 .zip(teams)
                 .map(|(id, (name, color))| Team { id, name: name.to_owned(), ranked: false, color })

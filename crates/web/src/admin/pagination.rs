@@ -32,7 +32,7 @@ impl Pagination {
                 _ => Err(InvalidParameter::new(&name, &format!("expected a number from {min} to {max}"))),
             };
             match &*name {
-                "offset" => pagination.offset = number(0, usize::MAX)?,
+                "offset" => pagination.offset = number(0, i64::MAX as usize)?,
                 "limit" => pagination.limit = number(1, MAX_ITEMS)?,
                 name if Some(name) == extra => extra_value = Some(value.into_owned()).filter(|value| !value.is_empty()),
                 _ => {

@@ -184,7 +184,7 @@ pub(super) struct LobbyUuid {
 #[into_params(parameter_in = Path)]
 pub(crate) struct EntryNumber {
     /// The number of the entry.
-    #[param(example = "1")]
+    #[param(pattern = "^[0-9]{1,18}$", example = "1")]
     id: String,
 }
 
