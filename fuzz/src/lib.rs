@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bloodmasters;
+pub mod channels;
 pub mod ffi;
 pub mod legacy;
 pub mod limit;
@@ -35,6 +36,7 @@ pub type Target = fn(&[u8]);
 /// Every target, by name.
 pub const TARGETS: &[(&str, Target)] = &[
     ("bloodmasters", bloodmasters::run),
+    ("channels", channels::run),
     ("ffi", ffi::run),
     ("legacy", legacy::run),
     ("limit", limit::run),

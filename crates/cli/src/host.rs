@@ -2,6 +2,7 @@
 
 mod announcement;
 mod args;
+pub mod channels;
 mod key;
 mod metrics;
 mod room;
@@ -17,12 +18,13 @@ use crate::{
     stdio::{print_stderr, print_stdout},
 };
 use announcement::RoomAnnouncement;
+use channels::{CHAT, PRESENCE};
 use metrics::Metrics;
 use rallypoint_limit::Lan;
 use rallypoint_query_proto::ServerInfo;
 use rallypoint_session::{
-    DisconnectReason, EncryptionPolicy, EndpointConfig, NewPlayer, PlayerId, PublicKey, SendError, ServerEvent,
-    ServerOptions, SessionServer,
+    AsyncChannelServer, ChannelMessage, DisconnectReason, EncryptionPolicy, EndpointConfig, NewPlayer, PlayerId,
+    PublicKey, SendError, ServerChannels, ServerEvent, ServerOptions,
 };
 use room::{KICK_BAN, Room, RoomAction};
 use std::{
@@ -37,11 +39,14 @@ pub const GAME: &str = "rallypoint-room";
 /// Name of the game as shown to users.
 pub const GAME_NAME: &str = "Rallypoint room";
 
-/// Maximum size of a message in bytes, in both directions: a line and the name of its author.
+/// Maximum size of a line in bytes, in both directions: its text and the name of its author.
 pub const MAX_MESSAGE: usize = 8_192;
 
 /// Interval at which the answer to queries is updated, for the pings of players.
 const INFO_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Minimum interval between two reports of who is in the room: a guest that changes its state quickly costs no more than that.
+const PRESENCE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Disconnect reason when the room ends.
 const GOODBYE: &str = "the server is closing";
@@ -68,7 +73,7 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
 
 /// A running chat room.
 pub struct RoomServer {
-    server: SessionServer,
+    server: AsyncChannelServer,
     public_key: PublicKey,
     room: Room<PlayerId>,
     info: ServerInfo,
@@ -76,6 +81,8 @@ pub struct RoomServer {
     metrics: Option<Metrics>,
     /// Networks of kicked guests, and when their ban ends.
     banned_networks: HashMap<Lan, Instant>,
+    /// Who is in the room may have changed since guests were told.
+    is_presence_due: bool,
 }
 
 impl RoomServer {
@@ -88,11 +95,14 @@ impl RoomServer {
         endpoint.max_players = args.max_players.into();
         endpoint.max_per_address = args.max_per_address.into();
         endpoint.encryption = if args.encrypted_only { EncryptionPolicy::Encrypted } else { EncryptionPolicy::Either };
-        let mut options = ServerOptions { stream: Some(MAX_MESSAGE), ..endpoint.into() };
+        let mut options = ServerOptions::from(endpoint);
         if !args.listen.is_empty() {
             options.listen.clone_from(&args.listen);
         }
-        let server = SessionServer::bind(options).await.map_err(CommandError::failed)?;
+        // Guests without channels take part as well: they are told of no presence.
+        let table = channels::table().map_err(CommandError::failed)?;
+        let channels = ServerChannels { plain_channel: Some(CHAT), ..table.into() };
+        let server = AsyncChannelServer::bind(options, channels).await.map_err(CommandError::failed)?;
         let addrs = server.local_addrs();
         let announcement = RoomAnnouncement::start(args, addrs.first().map_or(0, SocketAddr::port), public).await?;
         let metrics = match args.metrics {
@@ -109,8 +119,16 @@ impl RoomServer {
             ..ServerInfo::default()
         };
         let room = Room::new(teams, args.welcome.clone());
-        let mut server =
-            Self { server, public_key: public, room, info, announcement, metrics, banned_networks: HashMap::new() };
+        let mut server = Self {
+            server,
+            public_key: public,
+            room,
+            info,
+            announcement,
+            metrics,
+            banned_networks: HashMap::new(),
+            is_presence_due: false,
+        };
         server.update_info();
         Ok(server)
     }
@@ -136,8 +154,10 @@ impl RoomServer {
     /// Serves until `/quit` is typed.
     pub async fn run(&mut self) {
         let mut console = InputLines::from_stdin();
-        let mut message = Vec::new();
+        let mut message = ChannelMessage::default();
         let mut refresh = tokio::time::interval(INFO_INTERVAL);
+        let mut presence = tokio::time::interval(PRESENCE_INTERVAL);
+        presence.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let announce = async {
                 match &mut self.announcement {
@@ -165,6 +185,7 @@ impl RoomServer {
                     self.update_info();
                 }
                 _ = refresh.tick() => self.update_info(),
+                _ = presence.tick(), if self.is_presence_due => self.send_presence(),
                 () = announce => {}
                 request = stats_request => drop(request.send(self.server.endpoint_stats())),
             }
@@ -172,7 +193,7 @@ impl RoomServer {
         }
     }
 
-    fn handle_event(&mut self, event: ServerEvent, message: &[u8]) {
+    fn handle_event(&mut self, event: ServerEvent, message: &ChannelMessage) {
         let now = Instant::now();
         let server = &self.server;
         match event {
@@ -184,8 +205,12 @@ impl RoomServer {
                 None => self.room.handle_join(now, player, &username),
             },
             ServerEvent::Closing(player) => self.room.handle_closing(player),
+            ServerEvent::Message(player) if message.channel == PRESENCE => {
+                self.is_presence_due |= self.room.handle_presence(player, &message.bytes);
+                return;
+            }
             ServerEvent::Message(player) => {
-                self.room.handle_line(now, player, message, |player| server.stats(player)?.rtt);
+                self.room.handle_line(now, player, &message.bytes, |player| server.stats(player)?.rtt);
             }
             ServerEvent::Disconnected(player, reason) => {
                 // An empty reason is the normal one and not shown.
@@ -203,7 +228,7 @@ impl RoomServer {
             match act {
                 RoomAction::Send(player, line) => {
                     // A guest whose window is full has not read for a long time.
-                    if let Err(SendError::WouldBlock) = self.server.try_send(player, line.as_bytes()) {
+                    if let Err(SendError::WouldBlock) = self.server.try_send(player, CHAT, line.as_bytes()) {
                         self.server.disconnect(player, "too slow");
                     }
                 }
@@ -225,8 +250,20 @@ impl RoomServer {
         self.banned_networks.get(&network).map(|until| until.saturating_duration_since(now))
     }
 
+    /// Tells the guests who is in the room.
+    fn send_presence(&mut self) {
+        self.is_presence_due = false;
+        let server = &self.server;
+        let report = self.room.presence(|player| server.stats(player)?.rtt);
+        let players = server.players().into_iter().filter(|player| server.has_channels(*player));
+        // A guest that cannot be told now is told the next time.
+        let players: Vec<_> = players.collect();
+        server.broadcast_to(players, PRESENCE, report.into_bytes(), |_, _| {});
+    }
+
     /// Updates the answer to queries and the player count in lobbies.
     fn update_info(&mut self) {
+        self.is_presence_due = true;
         if let Some(announcement) = &mut self.announcement {
             announcement.set_players(self.room.len());
         }

@@ -1,27 +1,31 @@
 //! `rallypoint join`: a terminal client for chat rooms.
 
 mod args;
+mod connection;
 mod console;
 mod known_keys;
 mod line_editor;
+mod presence;
 mod reachability;
 
 pub use args::Args;
 
 use crate::{
     error::CommandError,
-    host::{self, GAME, MAX_MESSAGE, RATE_LIMITED, RECEIPT, RECEIPT_REQUEST},
+    host::{self, RATE_LIMITED, RECEIPT, RECEIPT_REQUEST},
     input_lines::too_long_message,
     line_limiter::LineLimiter,
     signals::Signals,
     stdio::print_stderr,
 };
+use connection::{RoomConnection, RoomEvent};
 use console::Console;
 use known_keys::KnownKeys;
+use presence::Presence;
 use rallypoint_query::resolve;
 use rallypoint_session::{
-    ClientConfig, ClientEvent, ClientOptions, ConnectError, ConnectionStats, DisconnectReason, Encryption, LoginError,
-    PublicKey, SendError, SessionClient,
+    ChannelMessage, ClientEvent, ConnectError, ConnectionStats, DisconnectReason, Encryption, LoginError, PublicKey,
+    SendError,
 };
 use rallypoint_wire::{session, text};
 use std::{
@@ -75,7 +79,7 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
 }
 
 struct RoomClient {
-    client: SessionClient,
+    client: RoomConnection,
     /// Description of the encryption.
     security: &'static str,
     team: Option<String>,
@@ -90,7 +94,7 @@ impl RoomClient {
     async fn start(args: &Args) -> Result<Self, CommandError> {
         let port = args.server.port.map_or(session::PORT, NonZeroU16::get);
         let addrs = resolve(&args.server.host, port, None).await.map_err(CommandError::failed)?;
-        let mut config = ClientConfig::new(&args.name.clone().unwrap_or_else(user_name), GAME);
+        let name = args.name.clone().unwrap_or_else(user_name);
         let server = format!("{}:{port}", args.server.host);
         let mut known = KnownKeys::load(host::data_file("known_servers"));
         let remembered = known.get(&server);
@@ -100,15 +104,13 @@ impl RoomClient {
             print_stderr(format_args!("warning: the key of {server} has changed: it was {old}, and --key is {new}"));
         }
         let key = args.key.or(remembered).filter(|_| !args.plain);
-        config.encryption = match key {
+        let encryption = match key {
             _ if args.plain => Encryption::Plain,
             Some(key) => Encryption::Pinned(key),
             None => Encryption::Encrypted,
         };
-        config.reconnect = !args.no_reconnect;
-        let options = ClientOptions { stream: Some(MAX_MESSAGE), ..config.into() };
         let connected = tokio::select! {
-            connected = SessionClient::connect(&addrs[..], options) => connected,
+            connected = RoomConnection::connect(&addrs, &name, encryption, !args.no_reconnect) => connected,
             failure = reachability::failure(&addrs) => return Err(CommandError::failed(failure)),
         };
         let client = connected.map_err(|error| match (&error, key) {
@@ -130,7 +132,7 @@ impl RoomClient {
     }
 
     async fn run(&self) -> Result<(), CommandError> {
-        let mut message = Vec::new();
+        let mut message = ChannelMessage::default();
         self.await_welcome(&mut message).await?;
         let mut limiter = LineLimiter::for_client(Instant::now());
         self.join_team(&mut limiter).await;
@@ -147,14 +149,15 @@ impl RoomClient {
             };
             tokio::select! {
                 event = self.client.next_event(&mut message) => match event {
-                    Some(ClientEvent::Message) => {
-                        let line = text::display(&message);
+                    Some(RoomEvent::Presence) => self.console.set_prompt(Presence::parse(&message.bytes).prompt()),
+                    Some(RoomEvent::Line) => {
+                        let line = text::display(&message.bytes);
                         if receipt_deadline.is_some() && line == RECEIPT {
                             return Ok(());
                         }
                         self.print_message(&line)?;
                     }
-                    Some(ClientEvent::Connected) => {
+                    Some(RoomEvent::Session(ClientEvent::Connected)) => {
                         is_lost = false;
                         self.print_line("-- reconnected")?;
                         self.join_team(&mut limiter).await;
@@ -162,14 +165,16 @@ impl RoomClient {
                             self.request_receipt().await;
                         }
                     }
-                    Some(ClientEvent::Disconnected(reason)) => {
+                    Some(RoomEvent::Session(ClientEvent::Disconnected(reason))) => {
                         if !self.will_reconnect(&reason) {
                             return Err(disconnect_error(&reason));
                         }
                         is_lost = true;
                         self.print_line(&format!("-- connection lost ({}); reconnecting", describe_loss(&reason)))?;
                     }
-                    Some(ClientEvent::LoginFailed(error)) if !error.is_transient() => return Err(login_error(&error)),
+                    Some(RoomEvent::Session(ClientEvent::LoginFailed(error))) if !error.is_transient() => {
+                        return Err(login_error(&error));
+                    }
                     Some(_) => {}
                     None => return Err(session_ended()),
                 },
@@ -193,6 +198,7 @@ impl RoomClient {
                     }
                     Some(Err(characters)) => self.report_unsent(&too_long_message(*characters))?,
                 },
+                is_typing = self.console.typing_changed() => self.client.send_typing(is_typing),
                 () = until(receipt_deadline), if receipt_deadline.is_some() => {
                     // Other software may not know the request. Whether all lines arrived shows when the session is closed.
                     self.is_unconfirmed.set(true);
@@ -203,12 +209,14 @@ impl RoomClient {
     }
 
     /// Waits for the first message of the room. A refused guest is disconnected instead, before it has sent anything.
-    async fn await_welcome(&self, message: &mut Vec<u8>) -> Result<(), CommandError> {
+    async fn await_welcome(&self, message: &mut ChannelMessage) -> Result<(), CommandError> {
         let first = async {
             loop {
                 match self.client.next_event(message).await {
-                    Some(ClientEvent::Message) => return Ok(()),
-                    Some(ClientEvent::Disconnected(reason)) => return Err(disconnect_error(&reason)),
+                    Some(RoomEvent::Line) => return Ok(()),
+                    Some(RoomEvent::Session(ClientEvent::Disconnected(reason))) => {
+                        return Err(disconnect_error(&reason));
+                    }
                     Some(_) => {}
                     None => return Err(session_ended()),
                 }
@@ -218,7 +226,7 @@ impl RoomClient {
             |_| Err(CommandError::failed("the server accepted the login but sent no welcome: it is not a room"));
         tokio::time::timeout(REPLY_TIMEOUT, first).await.unwrap_or_else(silent)?;
         self.print_line(&format!("-- connected to {} ({}); /quit leaves", self.client.server(), self.security))?;
-        self.print_line(&text::display(message))
+        self.print_line(&text::display(&message.bytes))
     }
 
     /// Joins the team of `--team`, after each connect.

@@ -179,7 +179,7 @@ pub enum SessionConfigError {
     Token(crate::TokenError),
     /// The channels cannot be used with these settings.
     #[error(transparent)]
-    Channels(crate::ChannelTableError),
+    Channels(#[from] crate::ChannelTableError),
     /// A budget is invalid.
     #[error("{field}: {error}")]
     Budget {

@@ -4,7 +4,11 @@
 
 use crate::{DisconnectReason, LoginError, LoginRequest, MessageId};
 use rallypoint_wire::session::{SlotIndex, Uid};
-use std::{fmt, net::SocketAddr};
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+    net::SocketAddr,
+};
 
 /// What happened to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +83,7 @@ pub struct NewPlayer {
 }
 
 /// Identifies a player: a slot, and one of the sessions that use it over time.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PlayerId {
     pub(crate) index: SlotIndex,
     pub(crate) uid: Uid,
@@ -90,6 +94,13 @@ impl PlayerId {
     #[must_use]
     pub fn index(self) -> SlotIndex {
         self.index
+    }
+}
+
+impl Hash for PlayerId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // One number is hashed faster than two.
+        state.write_u64(u64::from(self.uid.get()) << 8 | u64::from(self.index.get()));
     }
 }
 

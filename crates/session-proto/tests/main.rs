@@ -3,6 +3,7 @@
 mod alternating_addresses;
 mod amplification;
 mod bottleneck;
+mod channel_vectors;
 mod channels_agreement;
 mod channels_delivery;
 mod channels_hostile_peer;

@@ -75,6 +75,7 @@ mod link_conditioner;
 mod local_addrs;
 mod options;
 mod player_streams;
+mod poll_interval;
 mod polled_channel_client;
 mod polled_channel_server;
 mod polled_client;

@@ -4,6 +4,7 @@ use crate::{
     ChannelMessage, ClientChannels, ClientOptions, ConnectError, LinkConditions, SetupError,
     channel_options::check_stream,
     entropy_refresh::EntropyRefresh,
+    poll_interval::PollInterval,
     polled_client::bind_client,
     socket_driver::{DriveState, SocketDriver},
 };
@@ -59,6 +60,7 @@ use std::{
 pub struct PolledChannelClient {
     driver: SocketDriver<ChannelClient>,
     entropy: EntropyRefresh,
+    poll_interval: PollInterval,
     next_event: Option<ClientEvent>,
     is_readable: bool,
     /// A message was read whose sender has to be told so.
@@ -94,6 +96,7 @@ impl PolledChannelClient {
         Ok(Self {
             driver: SocketDriver::new(client, vec![Arc::new(socket)], options.link_conditions),
             entropy: EntropyRefresh::default(),
+            poll_interval: PollInterval::default(),
             next_event: None,
             is_readable: false,
             has_replies: false,
@@ -102,7 +105,10 @@ impl PolledChannelClient {
 
     /// Receives datagrams, handles expired timers, and sends what is due. Call it once per frame.
     pub fn poll(&mut self) {
-        self.drive(clock::now());
+        let now = clock::now();
+        let interval = self.poll_interval.record(now);
+        self.driver.machine_mut().set_poll_interval(interval);
+        self.drive(now);
     }
 
     /// Sends the messages passed to [`send`](Self::send) since [`poll`](Self::poll), as far as the network admits them. Call it

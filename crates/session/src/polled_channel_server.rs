@@ -4,6 +4,7 @@ use crate::{
     ChannelMessage, LinkConditions, ServerChannels, ServerOptions, SetupError,
     channel_options::check_stream,
     entropy_refresh::EntropyRefresh,
+    poll_interval::PollInterval,
     socket_driver::{self, DriveState, SocketDriver},
 };
 use rallypoint_query_proto::{ServerInfo, SessionReplies};
@@ -52,6 +53,7 @@ use std::{
 pub struct PolledChannelServer {
     driver: SocketDriver<ChannelServer>,
     entropy: EntropyRefresh,
+    poll_interval: PollInterval,
     /// Players with messages to read, each once; they are read in turn.
     readable: VecDeque<PlayerId>,
     /// Events that are polled already.
@@ -80,6 +82,7 @@ impl PolledChannelServer {
         Ok(Self {
             driver: SocketDriver::new(server, sockets, options.link_conditions),
             entropy: EntropyRefresh::default(),
+            poll_interval: PollInterval::default(),
             readable: VecDeque::new(),
             events: VecDeque::new(),
             has_replies: false,
@@ -88,7 +91,10 @@ impl PolledChannelServer {
 
     /// Receives datagrams, handles expired timers, and sends what is due. Call it once per frame.
     pub fn poll(&mut self) {
-        self.drive(clock::now());
+        let now = clock::now();
+        let interval = self.poll_interval.record(now);
+        self.driver.machine_mut().set_poll_interval(interval);
+        self.drive(now);
     }
 
     /// Sends the messages passed to [`send`](Self::send) since [`poll`](Self::poll), as far as the network admits them. Call it

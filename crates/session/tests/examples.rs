@@ -14,7 +14,15 @@ const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/");
 
 #[test]
 fn each_example_has_fewer_than_80_lines() {
-    for name in ["echo_server", "echo_client", "game_loop"] {
+    for name in [
+        "echo_server",
+        "echo_client",
+        "game_loop",
+        "channels_game_loop",
+        "channels_async",
+        "dots_server",
+        "dots_client",
+    ] {
         let text = std::fs::read_to_string(format!("{EXAMPLES}{name}.rs")).unwrap();
         assert!(text.lines().count() < 80, "{name}");
     }
@@ -25,6 +33,40 @@ fn example(name: &str) -> Command {
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples");
     Command::new(folder.join(name))
+}
+
+#[test]
+fn the_examples_with_channels_end_by_themselves() {
+    for (name, expected) in [
+        ("channels_game_loop", " positions, 1 line, and a map of 50000 bytes"),
+        ("channels_async", "alice: received \"thank you\""),
+    ] {
+        let output = example(name).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && text.contains(expected), "{name}: {text}");
+    }
+}
+
+#[test]
+fn players_of_the_dots_receive_positions_chat_and_the_map() {
+    let mut server = example("dots_server").arg("127.0.0.1:0").stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let addr = lines.next().unwrap().strip_prefix("listening: ").unwrap().to_owned();
+    let reader = std::thread::spawn(move || lines.collect::<Vec<_>>());
+    let clients = ["alice", "bob"].map(|name| {
+        let client = example("dots_client").args([&*addr, name]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+        (name, client.unwrap())
+    });
+    for (name, client) in clients {
+        let output = client.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{name}: {text}");
+        assert!(text.contains("30 dots") && text.contains("map: 1540 bytes"), "{name}: {text}");
+    }
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let lines = reader.join().unwrap();
+    assert!(lines.iter().any(|line| line == "alice: hello") && lines.iter().any(|line| line == "-- bob joined"));
 }
 
 /// A running echo server, with its key and address.

@@ -184,7 +184,7 @@ impl<C: Library> Crowd<C> {
         for player in &self.players {
             let received = self.net.machine(player.server).received();
             let sent = player.due.iter().enumerate().filter(|(_, due)| (from..to).contains(*due));
-            times.extend(sent.map(|(number, due)| *received.get(number).unwrap_or(&self.net.now()) - *due));
+            times.extend(sent.map(|(number, due)| received.at(number).unwrap_or_else(|| self.net.now()) - *due));
         }
         times.sort();
         Period { p99: times[(times.len() - 1) * 99 / 100], bytes: wire as f64 / times.len() as f64 }

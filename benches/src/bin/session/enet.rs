@@ -1,6 +1,9 @@
 //! ENet, as transpiled to Rust: serviced whenever a datagram arrives, and every millisecond.
 
-use crate::library::{Library, Received, Side, ms};
+use crate::{
+    library::{Library, Received, Side, ms},
+    modes::{Mode, ModeLibrary},
+};
 use rallypoint_machine::{Machine, Transmit};
 use rusty_enet::{Event, Host, HostSettings, MTU_MAX, Packet, PacketReceived, PeerID, Socket};
 use std::{
@@ -23,6 +26,7 @@ pub struct Node {
     wake: Instant,
     peer: Option<PeerID>,
     connected: bool,
+    mode: Mode,
     received: Received,
 }
 
@@ -39,14 +43,27 @@ impl Library for Enet {
     type Client = Node;
 
     fn pair(now: Instant, server: SocketAddr, _size: usize) -> (Node, Node) {
-        let mut client = Node::new(now, 2);
-        client.peer = Some(client.host.connect(server, 1, 0).expect("a free peer").id());
-        (Node::new(now, 1), client)
+        pair(now, server, Mode::Ordered, Received::default)
     }
 }
 
+impl ModeLibrary for Enet {
+    type Server = Node;
+    type Client = Node;
+
+    fn pair(now: Instant, server: SocketAddr, _size: usize, mode: Mode) -> Option<(Node, Node)> {
+        (mode != Mode::Unordered).then(|| pair(now, server, mode, Received::in_any_order))
+    }
+}
+
+fn pair(now: Instant, server: SocketAddr, mode: Mode, received: fn() -> Received) -> (Node, Node) {
+    let mut client = Node::new(now, 2, mode, received());
+    client.peer = Some(client.host.connect(server, 1, 0).expect("a free peer").id());
+    (Node::new(now, 1, mode, received()), client)
+}
+
 impl Node {
-    fn new(now: Instant, seed: u32) -> Self {
+    fn new(now: Instant, seed: u32, mode: Mode, received: Received) -> Self {
         let clock = Rc::new(Cell::new(Duration::from_secs(1)));
         let time = Rc::clone(&clock);
         let settings = HostSettings {
@@ -57,7 +74,7 @@ impl Node {
             ..HostSettings::default()
         };
         let host = Host::new(Wire::default(), settings).unwrap_or_else(|_| unreachable!("the settings are valid"));
-        Self { host, start: now, clock, wake: now, peer: None, connected: false, received: Received::default() }
+        Self { host, start: now, clock, wake: now, peer: None, connected: false, mode, received }
     }
 
     fn service(&mut self, now: Instant) {
@@ -85,15 +102,20 @@ impl Side for Node {
     fn send(&mut self, now: Instant, message: &[u8]) -> bool {
         self.clock.set(Duration::from_secs(1) + (now - self.start));
         let Some(peer) = self.peer else { return false };
-        self.host.peer_mut(peer).send(0, &Packet::reliable(message)).is_ok()
+        let packet = match self.mode {
+            Mode::Ordered | Mode::Unordered => Packet::reliable(message),
+            Mode::Sequenced => Packet::unreliable(message),
+            Mode::Expiring => Packet::unreliable_unsequenced(message),
+        };
+        self.host.peer_mut(peer).send(0, &packet).is_ok()
     }
 
     fn end_frame(&mut self, _now: Instant) {
         self.host.flush();
     }
 
-    fn received(&self) -> &[Instant] {
-        self.received.times()
+    fn received(&self) -> &Received {
+        &self.received
     }
 }
 

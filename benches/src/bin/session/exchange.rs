@@ -8,8 +8,8 @@ use rallypoint_session_proto::{
 };
 use std::{net::SocketAddr, time::Instant};
 
-const SERVER: ([u8; 4], u16) = ([10, 0, 0, 1], 45_555);
-const CLIENT: ([u8; 4], u16) = ([10, 0, 1, 1], 1_000);
+pub const SERVER: ([u8; 4], u16) = ([10, 0, 0, 1], 45_555);
+pub const CLIENT: ([u8; 4], u16) = ([10, 0, 1, 1], 1_000);
 
 /// Messages per turn of a side.
 const BATCH: u64 = 64;
@@ -33,21 +33,21 @@ pub struct Exchange {
 
 /// Datagrams from one side to the other.
 #[derive(Default)]
-struct Mail {
+pub struct Mail {
     bytes: Vec<u8>,
     transmits: Vec<Transmit>,
 }
 
 impl Mail {
     /// Collects what a side has to send.
-    fn fill(&mut self, from: &mut impl Machine, now: Instant) {
+    pub fn fill(&mut self, from: &mut impl Machine, now: Instant) {
         while let Some(transmit) = from.poll_transmit(now, &mut self.bytes) {
             self.transmits.push(transmit);
         }
     }
 
     /// Hands it to the other side.
-    fn deliver(&mut self, to: &mut impl Machine, now: Instant, source: SocketAddr) {
+    pub fn deliver(&mut self, to: &mut impl Machine, now: Instant, source: SocketAddr) {
         let mut rest = &self.bytes[..];
         for transmit in self.transmits.drain(..) {
             let (bytes, after) = rest.split_at(transmit.len);
@@ -79,6 +79,11 @@ impl Exchange {
         let message = vec![7; if is_packed { PACKED_SIZE } else { SIZE }];
         let streams = is_packed.then(|| (StreamWriter::new(1_000), StreamReader::new(1_000)));
         Self { now, endpoint, player, client, message, streams, to_client, to_server, received: 0 }
+    }
+
+    /// Plain messages of this size, none of which share a datagram.
+    pub fn of_size(size: usize) -> Self {
+        Self { message: vec![7; size], ..Self::new(Encryption::Plain, false) }
     }
 
     /// Sends at least this many messages.

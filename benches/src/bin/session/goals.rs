@@ -81,6 +81,17 @@ fn add_instructions(goals: &mut Goals) {
             many <= 1.1 * few,
         );
     }
+    // What the message layer costs: the sum of both sides, per message.
+    for (channel, plain) in [(ops::CHANNEL, ops::PLAIN), (ops::PACKED_CHANNEL, ops::SMALL)] {
+        if let (Some(layer), Some(bare)) = (count(channel), count(plain)) {
+            goals.add(
+                &format!("instructions of both sides per message: {channel} ({plain})"),
+                format!("{layer:.0} ({bare:.0})"),
+                "at most +5 %",
+                layer <= 1.05 * bare,
+            );
+        }
+    }
     for (side, function, cipher) in [("sender", ops::SENDER, ops::SEAL), ("receiver", ops::RECEIVER, ops::OPEN)] {
         let [Some(plain), Some(sealed), Some(bare)] =
             [within(function, ops::PLAIN), within(function, ops::ENCRYPTED), count(cipher)]

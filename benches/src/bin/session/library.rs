@@ -17,8 +17,8 @@ pub trait Side: Machine<Event = ()> + 'static {
     /// Ends a frame: libraries that send once per frame send now.
     fn end_frame(&mut self, _now: Instant) {}
 
-    /// Arrival time of each message, in order.
-    fn received(&self) -> &[Instant];
+    /// The messages that have arrived.
+    fn received(&self) -> &Received;
 }
 
 /// A library.
@@ -36,19 +36,42 @@ pub trait Library {
 
 /// Arrival times of messages. The first four bytes of a message are its number, which verifies the order.
 #[derive(Default)]
-pub struct Received(Vec<Instant>);
+pub struct Received {
+    arrivals: Vec<(u32, Instant)>,
+    is_in_any_order: bool,
+}
 
 impl Received {
-    /// Records the arrival of a message.
-    pub fn take(&mut self, now: Instant, message: &[u8]) {
-        let number = message.first_chunk().map(|bytes| u32::from_le_bytes(*bytes) as usize);
-        assert_eq!(number, Some(self.0.len()), "a message arrived out of order");
-        self.0.push(now);
+    /// For channels whose messages may be lost or arrive in another order.
+    pub fn in_any_order() -> Self {
+        Self { is_in_any_order: true, ..Self::default() }
     }
 
-    /// The arrival times.
-    pub fn times(&self) -> &[Instant] {
-        &self.0
+    /// Records the arrival of a message.
+    pub fn take(&mut self, now: Instant, message: &[u8]) {
+        let number = message.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)).expect("a number");
+        assert!(self.is_in_any_order || number as usize == self.len(), "a message arrived out of order");
+        self.arrivals.push((number, now));
+    }
+
+    /// Number of messages.
+    pub fn len(&self) -> usize {
+        self.arrivals.len()
+    }
+
+    /// The arrival times, in the order of arrival.
+    pub fn times(&self) -> impl ExactSizeIterator<Item = Instant> {
+        self.arrivals.iter().map(|(_, at)| *at)
+    }
+
+    /// The arrival time of the message at this position.
+    pub fn at(&self, position: usize) -> Option<Instant> {
+        self.arrivals.get(position).map(|(_, at)| *at)
+    }
+
+    /// Numbers and arrival times, in the order of arrival.
+    pub fn arrivals(&self) -> &[(u32, Instant)] {
+        &self.arrivals
     }
 }
 

@@ -4,6 +4,7 @@
 //! measured on loopback, and counted in instructions.
 #![forbid(unsafe_code)]
 
+mod channel_exchange;
 mod crowd;
 mod crowded_link;
 mod enet;
@@ -11,9 +12,11 @@ mod exchange;
 mod goals;
 mod library;
 mod loopback;
+mod modes;
 mod ops;
 mod quinn;
 mod rallypoint;
+mod rallypoint_channels;
 mod real_sockets;
 mod renet;
 mod shaper;
@@ -54,17 +57,18 @@ fn main() -> ExitCode {
     match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => {
             print!("{}", goals());
-            print!("{}{}{}{}{}", game(), bulk(), crowd(), real_sockets(), loopback());
+            print!("{}{}{}{}{}{}", game(), bulk(), crowd(), modes::tables(), real_sockets(), loopback());
         }
         ["goals"] => print!("{}", goals()),
         ["game"] => print!("{}", game()),
         ["bulk"] => print!("{}", bulk()),
         ["crowd"] => print!("{}", crowd()),
+        ["channels"] => print!("{}", modes::tables()),
         ["sockets"] => print!("{}", real_sockets()),
         ["loopback"] => print!("{}", loopback()),
         ["--op", name, "--iterations", count] if count.parse().is_ok_and(|count| ops::run(name, count)) => {}
         _ => {
-            eprintln!("expected no argument, or one of goals, game, bulk, crowd, sockets, loopback");
+            eprintln!("expected no argument, or one of goals, game, bulk, crowd, channels, sockets, loopback");
             return ExitCode::from(2);
         }
     }

@@ -1,10 +1,11 @@
 //! The operations whose instructions are counted.
 
 use crate::{
+    channel_exchange::{self, ChannelExchange},
     crowd::Crowd,
     exchange::{self, Exchange},
 };
-use rallypoint_session_proto::Encryption;
+use rallypoint_session_proto::{ChannelMode, Encryption};
 
 /// A message of one of this many players, and its ack.
 pub const ONE_PLAYER: &str = "a message with 1 player";
@@ -13,6 +14,13 @@ pub const FULL_SERVER: &str = "a message with 255 players";
 pub const PLAIN: &str = "400 bytes, plain";
 pub const ENCRYPTED: &str = "400 bytes, encrypted";
 pub const PACKED: &str = "32 bytes, packed";
+/// A message of a channel from a server to a client, and its ack.
+pub const CHANNEL: &str = "400 bytes, reliable ordered channel";
+pub const UNORDERED_CHANNEL: &str = "400 bytes, reliable unordered channel";
+pub const EXPIRING_CHANNEL: &str = "400 bytes, expiring channel";
+/// Small messages of a channel, which share datagrams, and plain ones of that size, which do not.
+pub const PACKED_CHANNEL: &str = "32 bytes, reliable ordered channel";
+pub const SMALL: &str = "32 bytes, plain";
 /// The cipher alone.
 pub const SEAL: &str = "seal 400 bytes";
 pub const OPEN: &str = "open 400 bytes";
@@ -33,6 +41,11 @@ pub fn run(name: &str, iterations: u64) -> bool {
         PLAIN => Exchange::new(Encryption::Plain, false).run(iterations),
         ENCRYPTED => Exchange::new(Encryption::Encrypted, false).run(iterations),
         PACKED => Exchange::new(Encryption::Plain, true).run(iterations),
+        CHANNEL => channel_exchange::reliable().run(iterations),
+        UNORDERED_CHANNEL => ChannelExchange::new(ChannelMode::ReliableUnordered, exchange::SIZE).run(iterations),
+        EXPIRING_CHANNEL => ChannelExchange::new(ChannelMode::Expiring, exchange::SIZE).run(iterations),
+        PACKED_CHANNEL => ChannelExchange::new(ChannelMode::ReliableOrdered, exchange::PACKED_SIZE).run(iterations),
+        SMALL => Exchange::of_size(exchange::PACKED_SIZE).run(iterations),
         SEAL => exchange::seal(iterations),
         OPEN => exchange::open(iterations),
         _ => return false,

@@ -208,8 +208,8 @@ impl Side for Node {
         self.step(now);
     }
 
-    fn received(&self) -> &[Instant] {
-        self.received.times()
+    fn received(&self) -> &Received {
+        &self.received
     }
 }
 

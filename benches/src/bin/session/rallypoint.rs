@@ -63,8 +63,8 @@ impl Side for Server {
         sent(self.endpoint.send(now, player, message))
     }
 
-    fn received(&self) -> &[Instant] {
-        self.received.times()
+    fn received(&self) -> &Received {
+        &self.received
     }
 }
 
@@ -77,8 +77,8 @@ impl Side for Player {
         sent(self.client.send(now, message))
     }
 
-    fn received(&self) -> &[Instant] {
-        self.received.times()
+    fn received(&self) -> &Received {
+        &self.received
     }
 }
 

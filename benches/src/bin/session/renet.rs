@@ -1,7 +1,10 @@
 //! renet over netcode, used as documented: messages are received as they arrive, and sent once per frame of 1/60 s; a reliable
 //! ordered channel with retransmission after 100 ms.
 
-use crate::library::{Library, Received, Side};
+use crate::{
+    library::{Library, Received, Side},
+    modes::{Mode, ModeLibrary},
+};
 use rallypoint_machine::{Machine, Transmit};
 use renet::{ChannelConfig, ConnectionConfig, RenetClient, RenetServer, SendType};
 use renetcode::{
@@ -42,11 +45,16 @@ pub struct Client {
     received: Received,
 }
 
-fn config() -> ConnectionConfig {
+fn config(mode: Mode) -> ConnectionConfig {
+    let resend_time = Duration::from_millis(100);
     let channel = ChannelConfig {
         channel_id: CHANNEL,
         max_memory_usage_bytes: 5 << 20,
-        send_type: SendType::ReliableOrdered { resend_time: Duration::from_millis(100) },
+        send_type: match mode {
+            Mode::Ordered => SendType::ReliableOrdered { resend_time },
+            Mode::Unordered => SendType::ReliableUnordered { resend_time },
+            Mode::Sequenced | Mode::Expiring => SendType::Unreliable,
+        },
     };
     ConnectionConfig {
         server_channels_config: vec![channel.clone()],
@@ -61,37 +69,50 @@ impl Library for Renet {
     type Client = Client;
 
     fn pair(now: Instant, server: SocketAddr, _size: usize) -> (Server, Client) {
-        let netcode = NetcodeServer::new(ServerConfig {
-            current_time: Duration::from_secs(1),
-            max_clients: 1,
-            protocol_id: PROTOCOL,
-            public_addresses: vec![server],
-            authentication: ServerAuthentication::Unsecure,
-        });
-        let authentication = ClientAuthentication::Unsecure {
-            protocol_id: PROTOCOL,
-            client_id: CLIENT,
-            server_addr: server,
-            user_data: None,
-        };
-        let client = NetcodeClient::new(Duration::from_secs(1), authentication).expect("a token");
-        (
-            Server {
-                server: RenetServer::new(config()),
-                netcode,
-                leaving: Leaving::new(),
-                last: now,
-                received: Received::default(),
-            },
-            Client {
-                client: RenetClient::new(config()),
-                netcode: client,
-                leaving: Leaving::new(),
-                last: now,
-                received: Received::default(),
-            },
-        )
+        pair(now, server, Mode::Ordered, Received::default)
     }
+}
+
+impl ModeLibrary for Renet {
+    type Server = Server;
+    type Client = Client;
+
+    fn pair(now: Instant, server: SocketAddr, _size: usize, mode: Mode) -> Option<(Server, Client)> {
+        Some(pair(now, server, mode, Received::in_any_order))
+    }
+}
+
+fn pair(now: Instant, server: SocketAddr, mode: Mode, received: fn() -> Received) -> (Server, Client) {
+    let netcode = NetcodeServer::new(ServerConfig {
+        current_time: Duration::from_secs(1),
+        max_clients: 1,
+        protocol_id: PROTOCOL,
+        public_addresses: vec![server],
+        authentication: ServerAuthentication::Unsecure,
+    });
+    let authentication = ClientAuthentication::Unsecure {
+        protocol_id: PROTOCOL,
+        client_id: CLIENT,
+        server_addr: server,
+        user_data: None,
+    };
+    let client = NetcodeClient::new(Duration::from_secs(1), authentication).expect("a token");
+    (
+        Server {
+            server: RenetServer::new(config(mode)),
+            netcode,
+            leaving: Leaving::new(),
+            last: now,
+            received: received(),
+        },
+        Client {
+            client: RenetClient::new(config(mode)),
+            netcode: client,
+            leaving: Leaving::new(),
+            last: now,
+            received: received(),
+        },
+    )
 }
 
 impl Server {
@@ -144,8 +165,8 @@ impl Side for Server {
         }
     }
 
-    fn received(&self) -> &[Instant] {
-        self.received.times()
+    fn received(&self) -> &Received {
+        &self.received
     }
 }
 
@@ -184,8 +205,8 @@ impl Side for Client {
         }
     }
 
-    fn received(&self) -> &[Instant] {
-        self.received.times()
+    fn received(&self) -> &Received {
+        &self.received
     }
 }
 

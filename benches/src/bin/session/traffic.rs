@@ -103,7 +103,7 @@ fn play<C: Library>(seed: u64, link: Link, length: Duration, game: &mut Game) {
     });
     assert!(arrived, "{}: not everything arrived with seed {seed}", C::NAME);
     let (there, here) = (pair.net.machine(server).received(), pair.net.machine(client).received());
-    game.times.extend(there.iter().zip(&sent).chain(here.iter().zip(&sent)).map(|(at, sent)| *at - *sent));
+    game.times.extend(there.times().zip(&sent).chain(here.times().zip(&sent)).map(|(at, sent)| at - *sent));
 }
 
 fn frame(side: &mut impl Side, now: Instant, message: &[u8]) {
@@ -144,7 +144,7 @@ pub fn bulk<C: Library>(seed: u64, link: Link, bytes: u32) -> Bulk {
         pair.net.run_until(at);
         assert!(at < start + ms(3_600_000), "{}: not everything arrived", C::NAME);
     }
-    let end = *pair.net.machine(client).received().last().unwrap_or(&start);
+    let end = pair.net.machine(client).received().times().last().unwrap_or(start);
     Bulk {
         goodput: f64::from(bytes) / (end - start).as_secs_f64(),
         overhead: (pair.wire() - before) as f64 / f64::from(bytes),
@@ -177,6 +177,7 @@ pub fn recovery<C: Library>(seed: u64, rtt: Duration) -> Duration {
         net.machine(server).received().len() <= before || net.machine(client).received().len() <= before
     });
     assert!(arrived, "{}: did not recover", C::NAME);
-    let last = pair.net.machine(server).received()[before].max(pair.net.machine(client).received()[before]);
-    last - back
+    let [there, here] =
+        [pair.net.machine(server).received(), pair.net.machine(client).received()].map(|all| all.at(before));
+    there.max(here).unwrap_or(back) - back
 }

@@ -3,6 +3,7 @@
 mod command;
 mod names;
 
+use super::channels::{IDLE, MAX_PRESENCE, TYPING};
 use crate::{
     input_lines::{MAX_LINE, too_long_message},
     line_limiter::LineLimiter,
@@ -59,6 +60,7 @@ struct Guest<P> {
     /// Index into the list of teams.
     team: Option<usize>,
     limiter: LineLimiter,
+    is_typing: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +93,8 @@ impl<P: Copy + PartialEq> Room<P> {
         }
         let name = self.free_name(username);
         let limiter = LineLimiter::for_room(now);
-        self.guests.push(Guest { id, name: name.clone(), presence: Presence::Present, team: None, limiter });
+        let presence = Presence::Present;
+        self.guests.push(Guest { id, name: name.clone(), presence, team: None, limiter, is_typing: false });
         self.greet(id, &name, username);
     }
 
@@ -113,6 +116,28 @@ impl<P: Copy + PartialEq> Room<P> {
             let why = if why.is_empty() { String::new() } else { format!(" ({})", text::sanitize(why)) };
             self.broadcast(&format!("-- {name} left{why}"), |_| true);
         }
+    }
+
+    /// Handles a report of a guest, that it is typing or not. Returns whether that is new.
+    pub fn handle_presence(&mut self, id: P, report: &[u8]) -> bool {
+        let is_typing = report == TYPING.as_bytes();
+        let Some(guest) = self.guests.iter_mut().find(|guest| guest.id == id) else { return false };
+        std::mem::replace(&mut guest.is_typing, is_typing) != is_typing
+    }
+
+    /// Who is in the room: the number of guests, then a line `NAME TEAM PING STATE` for each, as far as they fit.
+    pub fn presence(&self, ping: impl Fn(P) -> Option<Duration>) -> String {
+        let mut report = format!("{}\n", self.len());
+        for guest in self.present() {
+            let team = guest.team.map_or("-", |at| &self.teams[at]);
+            let ping = ping(guest.id).map_or_else(|| "-".into(), |ping| ping.as_millis().to_string());
+            let state = if guest.is_typing { TYPING } else { IDLE };
+            let line = format!("{} {} {ping} {state}\n", guest.name, team.replace(' ', "_"));
+            if report.len() + line.len() <= MAX_PRESENCE {
+                report.push_str(&line);
+            }
+        }
+        report
     }
 
     /// Handles a line from a guest.

@@ -4,7 +4,7 @@ use super::line_editor::{EditAction, LineEditor};
 use crate::{
     error::CommandError,
     input_lines::{InputLines, Line},
-    output::terminal::{Style, Terminal, wrap},
+    output::terminal::{Style, Terminal, columns, wrap},
     stdio::print_stdout,
 };
 use ratatui::crossterm::{
@@ -12,16 +12,16 @@ use ratatui::crossterm::{
     execute, terminal,
 };
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::VecDeque,
     io::{self, IsTerminal, stdin, stdout},
 };
 use tokio::sync::{
-    Mutex,
+    Mutex, Notify,
     mpsc::{UnboundedReceiver, unbounded_channel},
 };
 
-/// What precedes the line that is typed.
+/// What precedes the line that is typed, in a room that does not report who is there.
 const PROMPT: &str = "> ";
 
 /// Indentation of all lines of a message but the first, in columns.
@@ -40,6 +40,11 @@ pub struct InteractiveConsole {
     events: Mutex<UnboundedReceiver<Event>>,
     /// Lines that were typed and not taken yet.
     lines: RefCell<VecDeque<Option<String>>>,
+    /// What precedes the line that is typed.
+    prompt: RefCell<String>,
+    /// Whether a line is being typed, and whether that has changed.
+    is_typing: Cell<bool>,
+    typing_changed: Notify,
 }
 
 impl Console {
@@ -80,6 +85,27 @@ impl Console {
         }
     }
 
+    /// Waits until the user begins or ends to type a line, and returns which. Cancel-safe.
+    pub async fn typing_changed(&self) -> bool {
+        match self {
+            Self::Plain(_) => std::future::pending().await,
+            Self::Interactive(console) => {
+                console.typing_changed.notified().await;
+                console.is_typing.get()
+            }
+        }
+    }
+
+    /// Sets what precedes the line that is typed.
+    pub fn set_prompt(&self, prompt: String) {
+        if let Self::Interactive(console) = self
+            && console.prompt.replace(prompt.clone()) != prompt
+        {
+            // If the terminal is gone, the next event is the last one.
+            let _ = console.draw("");
+        }
+    }
+
     /// Prints a message: above the line that is typed, wrapped between words.
     pub fn print(&self, message: &str) -> Result<(), CommandError> {
         match self {
@@ -101,8 +127,14 @@ impl InteractiveConsole {
                 && sender.send(event).is_ok()
             {}
         })?;
-        let (editor, lines) = (RefCell::default(), RefCell::default());
-        let console = Self { editor, events: Mutex::new(events), lines };
+        let console = Self {
+            editor: RefCell::default(),
+            events: Mutex::new(events),
+            lines: RefCell::default(),
+            prompt: RefCell::new(PROMPT.to_owned()),
+            is_typing: Cell::new(false),
+            typing_changed: Notify::new(),
+        };
         console.draw("")?;
         Ok(console)
     }
@@ -127,6 +159,10 @@ impl InteractiveConsole {
                 EditAction::Edited => {}
                 EditAction::Ignored => continue,
             }
+            let is_typing = self.editor.borrow().is_message();
+            if self.is_typing.replace(is_typing) != is_typing {
+                self.typing_changed.notify_one();
+            }
             // If the terminal is gone, the next event is the last one.
             let _ = self.draw("");
         }
@@ -144,10 +180,13 @@ impl InteractiveConsole {
     /// Replaces the line that is typed by this text, and draws it again below.
     fn draw(&self, above: &str) -> io::Result<()> {
         let width = Terminal::of_stdout().width.unwrap_or(80);
-        let (line, column) = self.editor.borrow().visible(width.saturating_sub(PROMPT.len() + 1));
-        let column = PROMPT.len() + column;
+        // On a narrow terminal the line matters more.
+        let prompt = self.prompt.borrow();
+        let prompt = if columns(&prompt) * 2 > width { PROMPT } else { prompt.as_str() };
+        let (line, column) = self.editor.borrow().visible(width.saturating_sub(columns(prompt) + 1));
+        let column = columns(prompt) + column;
         // To the start of the line, erase it; afterwards move the cursor to its column.
-        let text = format!("\r\x1b[2K{above}\r{PROMPT}{line}\r\x1b[{column}C");
+        let text = format!("\r\x1b[2K{above}\r{prompt}{line}\r\x1b[{column}C");
         io::Write::write_all(&mut stdout(), text.as_bytes())?;
         io::Write::flush(&mut stdout())
     }

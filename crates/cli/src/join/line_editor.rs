@@ -31,6 +31,11 @@ pub enum EditAction {
 }
 
 impl LineEditor {
+    /// Whether the line is a message in the making, and not a command.
+    pub fn is_message(&self) -> bool {
+        self.line.first().is_some_and(|first| *first != '/')
+    }
+
     /// Handles a key with its usual meaning in shells.
     pub fn handle_key(&mut self, key: KeyEvent) -> EditAction {
         if key.kind == KeyEventKind::Release {

@@ -25,8 +25,8 @@ const GROWTH: f64 = 1.0 / 16.0;
 /// Smallest limit in bytes: four datagrams.
 const MIN_LIMIT: f64 = 4.0 * MAX_DATAGRAM as f64;
 
-/// Part of the congestion window that reliable messages leave free for the others: two datagrams.
-const RESERVE: u64 = 2 * MAX_DATAGRAM as u64;
+/// Number of datagrams with other messages for which reliable ones leave room in the congestion window.
+const RESERVE: u64 = 2;
 
 /// Whether a reliable message may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub(super) enum BulkAdmission {
 pub(super) struct BulkLimit {
     /// Until when a channel whose messages must not be late is in use.
     active_until: Option<Instant>,
+    /// Size of the datagrams with such messages: the largest lately.
+    urgent_size: u64,
     /// Maximum number of bytes in flight. Before the first queue there is none: the congestion controller finds the capacity.
     limit: Option<f64>,
     reduced_at: Option<Instant>,
@@ -50,20 +52,22 @@ pub(super) struct BulkLimit {
 }
 
 impl BulkLimit {
-    /// A message that must not be late is sent.
-    pub fn on_urgent(&mut self, now: Instant) {
+    /// A datagram of this size is sent, whose messages must not be late.
+    pub fn on_urgent(&mut self, now: Instant, size: usize) {
         self.active_until = Some(now + ACTIVE);
+        self.urgent_size = (size as u64).max(self.urgent_size * 31 / 32);
     }
 
-    /// Adapts the limit to the measured delay.
-    pub fn update(&mut self, now: Instant, connection: &Connection) {
+    /// Adapts the limit to the measured delay. `poll_interval`: how long a datagram may wait on this side to be read.
+    pub fn update(&mut self, now: Instant, connection: &Connection, poll_interval: Duration) {
         if self.active_until.is_none_or(|until| now >= until) {
             *self = Self::default();
             return;
         }
         let rtt = connection.smoothed_rtt();
         let elapsed = self.grown_at.replace(now).map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
-        if connection.queue_delay() > TARGET {
+        // The peer is probably polled as often.
+        if connection.queue_delay() > TARGET + 2 * poll_interval {
             if self.reduced_at.is_none_or(|at| now >= at + rtt) {
                 self.reduced_at = Some(now);
                 let used = connection.in_flight() as f64;
@@ -85,7 +89,7 @@ impl BulkLimit {
         if self.limit.is_some_and(|limit| in_flight as f64 >= limit) {
             return BulkAdmission::QueueTooLong;
         }
-        let has_reserve = in_flight + RESERVE + MAX_DATAGRAM as u64 <= window;
+        let has_reserve = in_flight + RESERVE * self.urgent_size + MAX_DATAGRAM as u64 <= window;
         if has_reserve { BulkAdmission::Admitted } else { BulkAdmission::WindowFull }
     }
 }

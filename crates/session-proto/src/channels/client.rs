@@ -2,6 +2,7 @@
 
 use super::{
     ChannelFault, ChannelIndex, ChannelTable, ConnectToken, MessageId, TokenError,
+    sender::FillLimits,
     session::{ChannelSession, parse_hello, send_hello},
 };
 use crate::{
@@ -10,7 +11,12 @@ use crate::{
 };
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::session::channels::GAME_SUFFIX;
-use std::{collections::VecDeque, fmt, net::SocketAddr, time::Instant};
+use std::{
+    collections::VecDeque,
+    fmt,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 /// Maximum number of events that wait to be polled.
 const MAX_EVENTS: usize = 64;
@@ -45,6 +51,7 @@ pub struct ChannelClient {
     is_closing: bool,
     /// A session ended while reliable messages were waiting to be sent.
     has_lost_messages: bool,
+    poll_interval: Duration,
     now: Instant,
     scratch: Vec<u8>,
 }
@@ -87,6 +94,7 @@ impl ChannelClient {
             is_reported: false,
             is_closing: false,
             has_lost_messages: false,
+            poll_interval: Duration::ZERO,
             now,
             scratch: Vec::new(),
         })
@@ -175,6 +183,12 @@ impl ChannelClient {
         } else {
             self.client.close(now);
         }
+    }
+
+    /// Sets the interval at which the application reads datagrams: that they wait for so long is no sign of a queue. Zero by
+    /// default.
+    pub fn set_poll_interval(&mut self, interval: Duration) {
+        self.poll_interval = interval;
     }
 
     /// Mixes fresh entropy into the state from which secrets are drawn; see [`Client::mix_entropy`].
@@ -305,10 +319,11 @@ impl Machine for ChannelClient {
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         self.now = now;
-        let Self { client, session, .. } = self;
+        let Self { client, session, poll_interval, .. } = self;
+        let poll_interval = *poll_interval;
         let transmit = client.poll_transmit_with(now, out, |connection| {
             if let Some(session) = session {
-                session.fill(now, connection, usize::MAX);
+                session.fill(now, connection, FillLimits { allowance: usize::MAX, poll_interval });
             }
         });
         if transmit.is_none() {

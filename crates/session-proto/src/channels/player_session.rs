@@ -1,6 +1,9 @@
 //! The session of one player: with channels, or without (W115).
 
-use super::{ChannelFault, ChannelIndex, MessageId, Payload, plain_session::PlainSession, session::ChannelSession};
+use super::{
+    ChannelFault, ChannelIndex, MessageId, Payload, plain_session::PlainSession, sender::FillLimits,
+    session::ChannelSession,
+};
 use crate::{Connection, DisconnectReason, NewPlayer, SendError};
 use std::time::Instant;
 
@@ -14,6 +17,8 @@ pub(super) struct PlayerSession {
     pub has_message_event: bool,
     /// Bytes of unfinished and waiting messages, as they are counted.
     pub memory: usize,
+    /// The endpoint will ask for messages to this player.
+    pub is_woken: bool,
 }
 
 /// What lies above the connection.
@@ -24,7 +29,7 @@ pub(super) enum Layer {
 
 impl PlayerSession {
     pub fn new(layer: Layer, new: NewPlayer) -> Self {
-        Self { layer, new: Some(new), end: None, has_message_event: false, memory: 0 }
+        Self { layer, new: Some(new), end: None, has_message_event: false, memory: 0, is_woken: false }
     }
 }
 
@@ -129,10 +134,10 @@ impl Layer {
     }
 
     /// Hands messages over to the connection, as many as it sends at once.
-    pub fn fill(&mut self, now: Instant, connection: &mut Connection, allowance: usize) {
+    pub fn fill(&mut self, now: Instant, connection: &mut Connection, limits: FillLimits) {
         match self {
-            Self::Channels(session) => session.fill(now, connection, allowance),
-            Self::Plain(session) => session.fill(now, connection, allowance),
+            Self::Channels(session) => session.fill(now, connection, limits),
+            Self::Plain(session) => session.fill(now, connection, limits.allowance),
         }
     }
 

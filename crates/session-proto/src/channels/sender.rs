@@ -15,7 +15,10 @@ use rallypoint_wire::session::{
     MAX_DATAGRAM,
     channels::{FRAGMENT_HEADER, MESSAGE_HEADER, RecordWriter, Sequences},
 };
-use std::{collections::VecDeque, time::Instant};
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
 
 /// Maximum number of receipts that wait to be polled. A correct peer sends at most one per message.
 const MAX_RECEIPTS: usize = 1 << 16;
@@ -32,6 +35,15 @@ pub(super) struct Sender {
     receipts: VecDeque<MessageId>,
     /// Buffers of messages that were sent, for the next ones.
     spare: Vec<Vec<u8>>,
+}
+
+/// What limits how much is handed over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FillLimits {
+    /// Number of bytes by which the memory may grow.
+    pub allowance: usize,
+    /// The interval at which the application polls; zero if datagrams are read when they arrive.
+    pub poll_interval: Duration,
 }
 
 /// Channels of the same priority.
@@ -155,7 +167,8 @@ impl Sender {
     }
 
     /// Hands messages over to the connection, as many as it sends at once. `replies` are what the receiver has to send.
-    pub fn fill(&mut self, now: Instant, connection: &mut Connection, replies: &mut Replies, mut allowance: usize) {
+    pub fn fill(&mut self, now: Instant, connection: &mut Connection, replies: &mut Replies, limits: FillLimits) {
+        let FillLimits { mut allowance, poll_interval } = limits;
         self.droppable.expire(now, |number| connection.discard(number));
         for channel in &mut self.channels {
             channel.expire(now, &mut self.spare);
@@ -164,7 +177,7 @@ impl Sender {
         if replies.is_empty() && self.is_empty() {
             return connection.set_source(source);
         }
-        self.bulk.update(now, connection);
+        self.bulk.update(now, connection, poll_interval);
         let size = connection.max_message();
         let window = connection.window();
         let mut in_flight = connection.in_flight();
@@ -196,7 +209,7 @@ impl Sender {
             let Ok(number) = connection.send_numbered(now, payload, allowance) else { break };
             if kind == PayloadKind::Droppable {
                 self.droppable.push(number, contents.newest_of, contents.expires_at);
-                self.bulk.on_urgent(now);
+                self.bulk.on_urgent(now, sent);
             }
             in_flight += sent as u64;
             budget = budget.saturating_sub(sent);

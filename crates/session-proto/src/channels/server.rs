@@ -5,6 +5,7 @@ use super::{
     TokenError, TokenVerifier,
     plain_session::PlainSession,
     player_session::{Layer, PlayerSession},
+    sender::FillLimits,
     session::{ChannelSession, parse_hello, send_hello},
 };
 use crate::{
@@ -19,7 +20,7 @@ use std::{
     fmt,
     net::SocketAddr,
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// Maximum number of players who have left and whose last messages are not read. Beyond it the oldest are dropped.
@@ -69,6 +70,7 @@ pub struct ChannelServer {
     /// Bytes of unfinished and waiting messages of all players, and their maximum: half of [`EndpointConfig::memory`].
     memory: usize,
     max_memory: usize,
+    poll_interval: Duration,
     sessions: HashMap<PlayerId, PlayerSession, RandomState>,
     /// Players who have left and whose last messages are not read, the oldest first.
     ended: VecDeque<PlayerId>,
@@ -116,6 +118,7 @@ impl ChannelServer {
             window: endpoint.connection.window,
             plain_channel,
             memory: 0,
+            poll_interval: Duration::ZERO,
             max_memory: endpoint.memory / 2,
             endpoint: Endpoint::new(endpoint, seed)?,
             table: channels,
@@ -183,9 +186,11 @@ impl ChannelServer {
         message: &[u8],
     ) -> Result<MessageId, SendError> {
         self.now = now;
-        let session = self.sessions.get_mut(&player).ok_or(SendError::UnknownPlayer)?;
-        let sent = session.layer.send_copy(now, channel, message)?;
-        self.wake(now, player);
+        let own = self.sessions.get_mut(&player).ok_or(SendError::UnknownPlayer)?;
+        let sent = own.layer.send_copy(now, channel, message)?;
+        if !std::mem::replace(&mut own.is_woken, true) {
+            self.wake(now, player);
+        }
         Ok(sent)
     }
 
@@ -201,9 +206,12 @@ impl ChannelServer {
         self.now = now;
         let message = message.into();
         for player in players {
-            let session = self.sessions.get_mut(&player).ok_or(SendError::UnknownPlayer);
-            let payload = Payload::Shared(message.clone());
-            match session.and_then(|player| player.layer.send(now, channel, payload)) {
+            let Some(own) = self.sessions.get_mut(&player) else {
+                refused(player, SendError::UnknownPlayer);
+                continue;
+            };
+            match own.layer.send(now, channel, Payload::Shared(message.clone())) {
+                Ok(_) if std::mem::replace(&mut own.is_woken, true) => {}
                 Ok(_) => self.wake(now, player),
                 Err(error) => refused(player, error),
             }
@@ -276,6 +284,12 @@ impl ChannelServer {
     #[must_use]
     pub fn has_sessions(&self) -> bool {
         self.endpoint.players().next().is_some()
+    }
+
+    /// Sets the interval at which the application reads datagrams: that they wait for so long is no sign of a queue. Zero by
+    /// default.
+    pub fn set_poll_interval(&mut self, interval: Duration) {
+        self.poll_interval = interval;
     }
 
     /// Mixes fresh entropy into the state from which secrets are drawn; see [`Endpoint::mix_entropy`].
@@ -497,10 +511,12 @@ impl Machine for ChannelServer {
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         self.now = now;
-        let Self { endpoint, sessions, events, .. } = self;
+        let Self { endpoint, sessions, events, poll_interval, .. } = self;
+        let poll_interval = *poll_interval;
         let transmit = endpoint.poll_transmit_with(now, out, |player, connection, allowance| {
             if let Some(own) = sessions.get_mut(&player) {
-                own.layer.fill(now, connection, allowance);
+                own.is_woken = false;
+                own.layer.fill(now, connection, FillLimits { allowance, poll_interval });
                 if own.layer.take_writable() {
                     events.push_back(ServerEvent::Writable(player));
                 }

@@ -3,7 +3,7 @@
 use super::{
     ChannelFault, ChannelIndex, ChannelTable, MessageId, Payload,
     receiver::{Receiver, Replies},
-    sender::Sender,
+    sender::{FillLimits, Sender},
 };
 use crate::{
     Connection, DisconnectReason, SendError,
@@ -171,11 +171,11 @@ impl ChannelSession {
     }
 
     /// Hands messages over to the connection, as many as it sends at once.
-    pub fn fill(&mut self, now: Instant, connection: &mut Connection, allowance: usize) {
+    pub fn fill(&mut self, now: Instant, connection: &mut Connection, limits: FillLimits) {
         match &self.state {
-            State::Open => self.sender.fill(now, connection, &mut self.replies, allowance),
+            State::Open => self.sender.fill(now, connection, &mut self.replies, limits),
             State::Closing { .. } => {
-                self.sender.fill(now, connection, &mut self.replies, allowance);
+                self.sender.fill(now, connection, &mut self.replies, limits);
                 self.finish_close(now, connection);
             }
             State::AwaitingHello { until } if now >= *until => self.abort(now, connection, ChannelFault::NoHello),

@@ -186,3 +186,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_presence_lists_guests_with_team_ping_and_what_they_do() {
+    let mut room = with(&["alice", "bob"]);
+    room.sent_by(1, "/team red");
+    assert!(room.handle_presence(0, b"typing") && !room.handle_presence(0, b"typing"));
+    assert!(!room.handle_presence(9, b"typing"));
+    let ping = |id| (id == 1).then_some(Duration::from_millis(20));
+    assert_eq!(room.presence(ping), "2\nalice - - typing\nbob red 20 idle\n");
+    assert!(room.handle_presence(0, b"anything else"));
+    assert_eq!(room.presence(ping), "2\nalice - - idle\nbob red 20 idle\n");
+}
+
+#[test]
+fn the_presence_of_a_full_room_is_bounded() {
+    let names: Vec<String> = (0..255).map(|n| format!("{}{n}", "x".repeat(120))).collect();
+    let room = with(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let report = room.presence(no_ping);
+    assert!(report.len() <= MAX_PRESENCE && report.starts_with("255\n"));
+}

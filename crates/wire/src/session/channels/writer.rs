@@ -17,7 +17,8 @@ pub const MAX_SEQUENCES: usize = 64;
 pub struct RecordWriter {
     bytes: Vec<u8>,
     limit: usize,
-    /// Offset of the last record, if it has a length.
+    /// Offset of the last record, if there is room for its length: it is preceded by as many unused bytes. If another record
+    /// follows, its head moves there and the length takes their place; the last record needs none.
     last: Option<usize>,
     /// The last record has no length, because there was no room for one: nothing can follow.
     is_finished: bool,
@@ -114,13 +115,15 @@ impl RecordWriter {
         })
     }
 
-    /// The payload. The last record needs no length.
+    /// The payload.
     pub fn finish(&mut self) -> &[u8] {
-        if let Some(last) = self.last.take() {
-            // In range: a record with a length was written there.
-            self.bytes[last] &= !HAS_LENGTH;
-            self.bytes.drain(last + 1..last + 1 + LENGTH);
-            self.is_finished = true;
+        let last = self.last.take();
+        self.is_finished |= last.is_some();
+        match last {
+            // A single record, which is often a large one, is not moved.
+            Some(0) => return self.bytes.get(LENGTH..).unwrap_or_default(),
+            Some(last) => drop(self.bytes.drain(last..last + LENGTH)),
+            None => {}
         }
         &self.bytes
     }
@@ -130,18 +133,26 @@ impl RecordWriter {
         if self.is_finished || 1 + length > room {
             return false;
         }
+        self.close_last();
         let start = self.bytes.len();
-        let has_length = 1 + LENGTH + length <= room;
+        let has_room_for_length = 1 + LENGTH + length <= room;
         let mut writer = Writer::new(&mut self.bytes);
-        if has_length {
-            writer.u8(head | HAS_LENGTH);
-            writer.u16_le(length as u16);
-        } else {
-            writer.u8(head);
+        if has_room_for_length {
+            writer.bytes(&[0; LENGTH]);
         }
+        writer.u8(head);
         write(&mut writer);
-        self.last = has_length.then_some(start);
-        self.is_finished = !has_length;
+        self.last = has_room_for_length.then_some(start);
+        self.is_finished = !has_room_for_length;
         true
+    }
+
+    /// Gives the last record its length, because another follows.
+    fn close_last(&mut self) {
+        let Some(last) = self.last.take() else { return };
+        let length = self.bytes.len() - last - 1 - LENGTH;
+        // In range: a record was written there.
+        self.bytes[last] = self.bytes[last + LENGTH] | HAS_LENGTH;
+        self.bytes[last + 1..=last + LENGTH].copy_from_slice(&(length as u16).to_le_bytes());
     }
 }
