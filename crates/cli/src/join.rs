@@ -149,7 +149,7 @@ impl RoomClient {
             };
             tokio::select! {
                 event = self.client.next_event(&mut message) => match event {
-                    Some(RoomEvent::Presence) => self.console.set_prompt(Presence::parse(&message.bytes).prompt()),
+                    Some(RoomEvent::Presence) => self.console.set_prompt(&Presence::parse(&message.bytes).prompt()),
                     Some(RoomEvent::Line) => {
                         let line = text::display(&message.bytes);
                         if receipt_deadline.is_some() && line == RECEIPT {

@@ -68,7 +68,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let is_greeted = screen.chat.iter().any(|line| *line == format!("{name}: hello"));
         if client.is_closed() || (!is_terminal && frames >= 30 && is_greeted && !screen.map.is_empty()) {
             drop(screen);
-            return Ok(println!("{status}"));
+            println!("{status}");
+            return Ok(());
         }
         if is_terminal {
             screen.draw(&dots, &status)?;

@@ -6,7 +6,7 @@
 #[path = "dots/protocol.rs"]
 mod protocol;
 
-use protocol::{CHAT, DOTS, Dot, FRAME, GAME, MAP, POSITIONS, encode, table};
+use protocol::{CHAT, DOTS, Dot, FRAME, GAME, MAP, POSITIONS, encode, start_positions, table};
 use rallypoint_session::{ChannelMessage, EndpointConfig, PolledChannelServer, ServerEvent, ServerOptions};
 use std::{error::Error, thread::sleep};
 
@@ -19,8 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         PolledChannelServer::bind(ServerOptions { listen, ..EndpointConfig::for_game(GAME).into() }, table()?)?;
     println!("listening: {}", server.local_addrs().next().ok_or("no address")?);
 
-    let mut dots: Vec<Dot> =
-        (0..DOTS).map(|n| Dot { x: 3.5 + 2.3 * n as f32, y: 2.5 + (n % 7) as f32 * 2.4, player: 255 }).collect();
+    let mut dots = start_positions(&map);
     let mut velocities: Vec<[f32; 2]> =
         (0..DOTS).map(|n| [(n as f32 * 1.7).sin() * 0.5, (n as f32 * 2.9).cos() * 0.25]).collect();
     let mut names = vec![String::new(); 256];
@@ -34,7 +33,10 @@ fn main() -> Result<(), Box<dyn Error>> {
                     dots[usize::from(slot) % DOTS].player = slot;
                     say(&mut server, &format!("-- {} joined", new.username));
                     names[usize::from(slot)] = new.username;
-                    server.send(new.player, MAP, map.as_bytes())?;
+                    // One player's failure is not the server's.
+                    if let Err(error) = server.send(new.player, MAP, map.as_bytes()) {
+                        println!("{:?}: {error}", new.player);
+                    }
                 }
                 ServerEvent::Message(player) if message.channel == CHAT => {
                     let name = &names[usize::from(player.index().get())];

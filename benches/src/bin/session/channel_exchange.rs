@@ -4,7 +4,6 @@ use crate::{
     exchange::{CLIENT, Mail, SERVER, SIZE},
     library::ms,
 };
-use rallypoint_machine::Machine;
 use rallypoint_session_proto::{
     Channel, ChannelClient, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServer, ChannelServerConfig,
     ChannelTable, Encryption, PlayerId,

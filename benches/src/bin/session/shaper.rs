@@ -1,6 +1,6 @@
 //! A slow link between real sockets: a thread that forwards datagrams to a server at a limited rate, from a short queue.
 
-use rallypoint_udp::{PollFd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::{
     collections::{HashMap, VecDeque},
     io,
@@ -102,17 +102,18 @@ impl Link {
     fn run(mut self) {
         let mut buffer = vec![0; 2_048];
         while !self.shared.is_stopped.load(Ordering::Relaxed) {
-            let mut fds: Vec<PollFd> = [&self.front].into_iter().chain(&self.backs).map(PollFd::readable).collect();
+            let mut fds: Vec<PollFd> =
+                [&self.front].into_iter().chain(&self.backs).map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
             let next = [self.busy_until, due(&self.to_server), due(&self.to_clients)].into_iter().flatten().min();
             let wait = next.map_or(Duration::from_millis(50), |at| at.saturating_duration_since(Instant::now()));
-            let _ = poll(&mut fds, Some(wait.min(Duration::from_millis(50))));
+            let wait = wait.min(Duration::from_millis(50));
+            let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos().into() }));
+            let readable: Vec<bool> = fds.iter().map(|fd| fd.revents().contains(PollFlags::IN)).collect();
             while let Ok((len, from)) = self.front.recv_from(&mut buffer) {
                 self.accept(from, &buffer[..len]);
             }
-            for (client, (fd, back)) in fds.iter().skip(1).zip(&self.backs).enumerate() {
-                while fd.is_readable()
-                    && let Ok(len) = back.recv(&mut buffer)
-                {
+            for (client, (&is_readable, back)) in readable.iter().skip(1).zip(&self.backs).enumerate() {
+                while is_readable && let Ok(len) = back.recv(&mut buffer) {
                     self.to_clients.push_back((Instant::now() + self.delay, client, buffer[..len].to_vec()));
                 }
             }

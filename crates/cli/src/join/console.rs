@@ -97,9 +97,9 @@ impl Console {
     }
 
     /// Sets what precedes the line that is typed.
-    pub fn set_prompt(&self, prompt: String) {
+    pub fn set_prompt(&self, prompt: &str) {
         if let Self::Interactive(console) = self
-            && console.prompt.replace(prompt.clone()) != prompt
+            && console.prompt.replace(prompt.to_owned()) != prompt
         {
             // If the terminal is gone, the next event is the last one.
             let _ = console.draw("");

@@ -40,3 +40,11 @@ pub fn decode(bytes: &[u8]) -> Vec<Dot> {
     let value = |pair: &[u8]| f32::from(u16::from_le_bytes([pair[0], pair[1]])) / 256.0;
     bytes.chunks_exact(5).map(|dot| Dot { x: value(dot), y: value(&dot[2..]), player: dot[4] }).collect()
 }
+
+/// Thirty free cells of a map, spread over it.
+pub fn start_positions(map: &str) -> Vec<Dot> {
+    let cells = map.lines().zip(0..).flat_map(|(line, y)| line.bytes().zip(0..).map(move |(cell, x)| (cell, x, y)));
+    let free: Vec<(u8, u16, u16)> = cells.filter(|(cell, ..)| *cell == b' ').collect();
+    let dot = |(_, x, y): &(u8, u16, u16)| Dot { x: f32::from(*x) + 0.5, y: f32::from(*y) + 0.5, player: 255 };
+    (0..DOTS).map(|n| free.get(n * free.len() / DOTS).map_or(Dot::default(), dot)).collect()
+}
