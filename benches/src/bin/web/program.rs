@@ -50,6 +50,11 @@ const MAPS: [&str; 6] =
 impl Lobby {
     /// The lobby with its default configuration and this number of servers.
     pub fn start(core: usize, servers: u32) -> Result<Self, Failure> {
+        Self::start_with(core, servers, &[])
+    }
+
+    /// The lobby with some settings and this number of servers.
+    pub fn start_with(core: usize, servers: u32, settings: &[&str]) -> Result<Self, Failure> {
         let dir = TempDir::new()?;
         let config = dir.path().join("rallypoint.toml");
         fs::write(&config, "")?;
@@ -57,6 +62,9 @@ impl Lobby {
         let mut command = pinned(core, env::current_exe()?.with_file_name("rallypoint"));
         command.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "off", "--http", "127.0.0.1:0", "--config"]);
         command.arg(config).arg("--data-dir").arg(dir.path()).args(["--set", "lobby.lease=1h"]);
+        for setting in settings {
+            command.args(["--set", setting]);
+        }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn()?;
         let output = child.stdout.take().map(BufReader::new);

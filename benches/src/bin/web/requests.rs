@@ -1,9 +1,10 @@
 //! Minimal HTTP clients and event listeners.
 
 use rallypoint_bench::{Failure, cpu_time};
+use socket2::{Domain, Socket, Type};
 use std::{
     io::{Read, Write},
-    net::{SocketAddr, TcpStream},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
     sync::atomic::{AtomicBool, Ordering::Relaxed},
     thread,
     time::{Duration, Instant},
@@ -25,10 +26,32 @@ impl Client {
         Ok(Self { tcp, buffer: vec![0; 1 << 20] })
     }
 
+    /// Connects from an address of this machine.
+    pub fn connect_from(from: Ipv4Addr, to: SocketAddr) -> Result<Self, Failure> {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+        socket.bind(&SocketAddr::from((from, 0)).into())?;
+        socket.connect(&to.into())?;
+        let tcp = TcpStream::from(socket);
+        tcp.set_nodelay(true)?;
+        tcp.set_read_timeout(Some(TIMEOUT))?;
+        Ok(Self { tcp, buffer: vec![0; 64 << 10] })
+    }
+
+    /// Sends a request, discards the response, and returns its status.
+    pub fn status(&mut self, path: &str) -> Result<u16, Failure> {
+        write!(self.tcp, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+        let (status, begun, length) = self.head()?;
+        let mut taken = begun.len();
+        while taken < length {
+            taken += self.read()?;
+        }
+        Ok(status)
+    }
+
     /// Sends a request and returns the body of the response.
     pub fn get(&mut self, path: &str, headers: &str) -> Result<Vec<u8>, Failure> {
         write!(self.tcp, "GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n")?;
-        let (mut body, length) = self.head()?;
+        let (mut body, length) = self.successful_head()?;
         while body.len() < length {
             let read = self.read()?;
             body.extend_from_slice(&self.buffer[..read]);
@@ -39,7 +62,7 @@ impl Client {
     /// Sends a request, discards the response, and returns its length.
     fn discard(&mut self, request: &[u8]) -> Result<usize, Failure> {
         self.tcp.write_all(request)?;
-        let (begun, length) = self.head()?;
+        let (begun, length) = self.successful_head()?;
         let mut taken = begun.len();
         while taken < length {
             taken += self.read()?;
@@ -47,8 +70,15 @@ impl Client {
         Ok(taken)
     }
 
-    /// Reads the head of a response; returns the received part of the body, and the length of the body.
-    fn head(&mut self) -> Result<(Vec<u8>, usize), Failure> {
+    fn successful_head(&mut self) -> Result<(Vec<u8>, usize), Failure> {
+        match self.head()? {
+            (200, body, length) => Ok((body, length)),
+            (status, ..) => Err(Failure(format!("unexpected status {status}"))),
+        }
+    }
+
+    /// Reads the head of a response; returns the status, the received part of the body, and the length of the body.
+    fn head(&mut self) -> Result<(u16, Vec<u8>, usize), Failure> {
         let mut head = Vec::new();
         loop {
             let read = self.read()?;
@@ -57,8 +87,9 @@ impl Client {
             let body = head.split_off(end + 4);
             let text = String::from_utf8_lossy(&head).to_lowercase();
             let length = text.split("content-length: ").nth(1).and_then(|rest| rest.split("\r\n").next()?.parse().ok());
-            return match (text.starts_with("http/1.1 200"), length) {
-                (true, Some(length)) => Ok((body, length)),
+            let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
+            return match (status, length) {
+                (Some(status), Some(length)) => Ok((status, body, length)),
                 _ => Err(Failure(format!("unexpected response: {text}"))),
             };
         }
