@@ -5,7 +5,7 @@
 //! network with the most connections.
 
 use super::{ListLimits, exchange::Phase, reply::Reply, reset_on_close};
-use rallypoint_limit::{Lan, Net};
+use rallypoint_limit::{Lan, Net, Site};
 use socket2::Socket;
 use std::{
     cmp::Reverse,
@@ -56,6 +56,7 @@ struct State {
     next: u64,
     per_address: HashMap<Lan, usize>,
     per_network: HashMap<Net, usize>,
+    per_site: HashMap<Site, usize>,
     /// Eviction candidates and their last progress when they were chosen; the next one to evict comes last.
     candidates: Vec<(ConnectionKey, Instant)>,
     /// When the candidates were chosen.
@@ -71,8 +72,9 @@ struct Entry {
     socket: Arc<Socket>,
     /// Prefix whose connections are limited.
     address: Lan,
-    /// Prefix whose connections are counted for the eviction order.
+    /// Prefixes whose connections are counted for the eviction order. One customer can have a whole site.
     network: Net,
+    site: Site,
     /// Last change of the phase, or last time that the client took a part of its reply.
     progress_at: Instant,
     /// Address and length of each piece of memory that this connection keeps from being freed.
@@ -125,7 +127,7 @@ impl ConnectionTable {
         now: Instant,
     ) -> Result<ConnectionGuard, TooManyConnections> {
         let address = Lan::of(from);
-        let network = Net::of(from);
+        let (network, site) = (Net::of(from), Site::of(from));
         let mut state = self.state();
         let is_exempt = self.loopback_exempt && from.to_canonical().is_loopback();
         let open = state.per_address.get(&address).copied().unwrap_or(0);
@@ -137,9 +139,10 @@ impl ConnectionTable {
         }
         *state.per_address.entry(address).or_default() += 1;
         *state.per_network.entry(network).or_default() += 1;
+        *state.per_site.entry(site).or_default() += 1;
         let key = ConnectionKey { phase: Phase::Request, number: state.next };
         state.next += 1;
-        let entry = Entry { socket: socket.clone(), address, network, progress_at: now, holds: Vec::new() };
+        let entry = Entry { socket: socket.clone(), address, network, site, progress_at: now, holds: Vec::new() };
         state.entries.insert(key, entry);
         Ok(ConnectionGuard { table: self.clone(), key })
     }
@@ -193,7 +196,7 @@ impl State {
     /// Up to `count` connections in the reverse of the order in which they are to be evicted, with their last progress.
     ///
     /// Connections whose reply is sent come first, then those whose request is overdue. The others are in use, but one network
-    /// should not have all of them: of the network with the most connections, one without a request is evicted first, then the
+    /// should not have all of them: of the site with the most connections, and there of the network with the most, one without a request is evicted first, then the
     /// one that has read nothing of its reply for the longest time.
     fn eviction_order(
         &self,
@@ -203,10 +206,11 @@ impl State {
     ) -> Vec<(ConnectionKey, Instant)> {
         let rank = |(&key, entry): (&ConnectionKey, &Entry)| {
             let is_overdue = now.saturating_duration_since(entry.progress_at) > REQUEST_GRACE;
-            let open = self.per_network.get(&entry.network).copied().unwrap_or(0);
+            let of_site = self.per_site.get(&entry.site).copied().unwrap_or(0);
+            let open = (of_site, self.per_network.get(&entry.network).copied().unwrap_or(0));
             let (class, open) = match key.phase {
-                Phase::Drain => (0, 0),
-                Phase::Request if is_overdue => (1, 0),
+                Phase::Drain => (0, (0, 0)),
+                Phase::Request if is_overdue => (1, (0, 0)),
                 Phase::Request | Phase::Reply => (2, open),
             };
             ((class, Reverse(open), key.phase, entry.progress_at, key.number), key)
@@ -226,6 +230,7 @@ impl State {
         self.release(&entry.holds);
         decrement(&mut self.per_address, &entry.address);
         decrement(&mut self.per_network, &entry.network);
+        decrement(&mut self.per_site, &entry.site);
         if shutdown {
             if key.phase == Phase::Reply {
                 // An incomplete reply is useless to the client. A complete one is still delivered by the system.

@@ -99,6 +99,25 @@ fn of_the_readers_the_one_of_the_largest_network_with_the_oldest_progress_is_evi
 }
 
 #[test]
+fn a_site_with_one_reader_in_each_of_many_networks_is_evicted_first() {
+    let now = Instant::now() + Duration::from_secs(600);
+    let table = table(100, usize::MAX);
+    let connections = connect_all(
+        &table,
+        now,
+        &[
+            ("203.0.113.1", Replying, 50),
+            ("203.0.113.2", Replying, 50),
+            ("2001:db8:7:100::1", Replying, 1),
+            ("2001:db8:7:200::1", Replying, 2),
+            ("2001:db8:7:300::1", Replying, 3),
+        ],
+    );
+    // Then both sites have two, and in their largest network one has one and the other two.
+    assert_eq!(evict_all(&table, now, &connections), [4, 0, 3, 1, 2]);
+}
+
+#[test]
 fn a_reader_that_makes_progress_is_evicted_later() {
     let now = Instant::now() + Duration::from_secs(600);
     let table = table(100, usize::MAX);
