@@ -2,6 +2,7 @@
 
 mod ack_effect;
 mod address_proof;
+mod closing;
 mod codec;
 mod congestion;
 mod datagram_ring;
@@ -30,6 +31,7 @@ pub(crate) use redundancy::CopyBudget;
 pub(crate) use source::Source;
 
 use crate::{ConnectionConfig, ConnectionStats, DisconnectReason, SendError};
+use closing::{PeerClose, State};
 use congestion::CongestionController;
 use early_ack_filter::EarlyAckFilter;
 use loss_meter::LossMeter;
@@ -46,18 +48,6 @@ use std::{
     net::SocketAddr,
     time::{Duration, Instant},
 };
-
-/// Maximum time for which a closing side keeps delivering the messages that are left (S28).
-const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Number of disconnects that are sent, and their interval (S28).
-const DISCONNECTS: u8 = 3;
-const DISCONNECT_INTERVAL: Duration = Duration::from_millis(30);
-
-/// Minimum time for which a peer that seems to have disconnected has to be silent before that is believed, and the interval
-/// of keepalives during that time (S28).
-const PEER_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-const PEER_CLOSE_PROBE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// One side of a session.
 ///
@@ -112,35 +102,6 @@ pub struct Connection {
     liveness: Liveness,
     events: PendingEvents,
     stats: ConnectionStats,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
-    Open,
-    /// The messages that are left are delivered, until a deadline.
-    Flushing {
-        until: Instant,
-        reason: DisconnectReason,
-        text: String,
-    },
-    /// Disconnects are sent.
-    Disconnecting {
-        left: u8,
-        next: Instant,
-        reason: DisconnectReason,
-        text: String,
-    },
-    Closed(DisconnectReason),
-}
-
-/// A disconnect of the peer that is not confirmed yet: it is not authenticated (S28).
-#[derive(Debug)]
-struct PeerClose {
-    /// When the session ends if nothing is received until then.
-    until: Instant,
-    /// When the next keepalive is sent, which a live peer answers.
-    probe_at: Instant,
-    reason: String,
 }
 
 /// Messages to the peer.
@@ -432,46 +393,6 @@ impl Connection {
     /// The next message. Its bytes stay valid until the next call.
     pub(crate) fn recv(&mut self) -> Option<&[u8]> {
         self.receive.buffer.read()
-    }
-
-    /// Delivers the messages that are left, sends disconnects with this text, and ends the session (S28).
-    pub(crate) fn close(&mut self, now: Instant, text: &str) {
-        self.start_closing(now, DisconnectReason::Closed, text.to_owned());
-    }
-
-    /// Ends the session at once, without sending anything.
-    pub(crate) fn end(&mut self, reason: DisconnectReason) {
-        if !self.is_closed() {
-            self.state = State::Closed(reason);
-            self.events.closed = true;
-        }
-    }
-
-    fn start_closing(&mut self, now: Instant, reason: DisconnectReason, text: String) {
-        if self.state == State::Open {
-            self.state = State::Flushing { until: now + FLUSH_TIMEOUT, reason, text };
-            self.finish_flush(now);
-        }
-    }
-
-    /// Sends disconnects and ends the session, without delivering the messages that are left.
-    pub(crate) fn abort(&mut self, now: Instant, reason: DisconnectReason) {
-        if self.is_closed() {
-            return;
-        }
-        let text = reason.to_string();
-        self.state = State::Disconnecting { left: DISCONNECTS, next: now, reason, text };
-    }
-
-    /// Starts to send disconnects if everything is delivered or the time for that is up.
-    fn finish_flush(&mut self, now: Instant) {
-        if let State::Flushing { until, reason, text } = &mut self.state
-            && (self.send.buffer.unacked() == 0 || now >= *until)
-        {
-            let reason = reason.clone();
-            let text = std::mem::take(text);
-            self.state = State::Disconnecting { left: DISCONNECTS, next: now, reason, text };
-        }
     }
 
     /// Whether all numbers of an encrypted session are used (S21).

@@ -9,7 +9,10 @@
 //! began. Random loss takes the same share of whatever is sent; a share that has grown is congestion. And a loss that turns
 //! out to have been a late ack is undone.
 
+mod loss_history;
+
 use super::{ack_effect::AckedMessage, rtt::RttEstimator};
+use loss_history::{LossHistory, LossSample};
 use std::time::{Duration, Instant};
 
 /// Window in bytes before anything is measured: 10 datagrams.
@@ -60,9 +63,6 @@ const DOUBT_ROUNDS: u64 = 16;
 const HEAVY_DECREASE: f64 = 0.5;
 const HEAVY_LOSS: f64 = 0.3;
 
-/// Number of lost datagrams that are congestion in any case if fewer, but not none, were acked meanwhile.
-const HEAVY_SAMPLE: u32 = 12;
-
 /// Largest growth per round trip outside of slow start, as a share of the window. For small windows it is less, and still less
 /// where a round trip takes longer than `LONG_RTT`: there a whole segment per round trip would overflow the queue again at once,
 /// and a long queue before a slow path notifies late.
@@ -104,20 +104,10 @@ const FREE_ROUNDS: u32 = 8;
 /// The same for a small window with losses, which may be one of many on a path whose queue none of them knows to be full.
 const LOSSY_FREE_ROUNDS: u32 = 12;
 
-/// Number of loss rates that are remembered, each measured over at least a round and `MIN_LOSS_SAMPLE` datagrams. A loss rate
-/// above `MAX_LOSS_RATIO` times the smallest of them plus `MAX_LOSS_INCREASE`, and three standard deviations, is congestion.
-const LOSS_SAMPLES: usize = 8;
-const MIN_LOSS_SAMPLE: u32 = 64;
-const MAX_LOSS_RATIO: f64 = 2.0;
-const MAX_LOSS_INCREASE: f64 = 0.05;
-
 /// Number of rounds after a congestion event in which the loss rate is still that of the event.
 const EVENT_ROUNDS: u64 = 2;
 
-/// A loss rate above this is congestion in any case: no network that is worth playing on loses as much at random.
-const MAX_RANDOM_LOSS: f64 = 0.35;
-
-/// If that happens in slow start, the window is halved for this many rounds, to see whether the loss rate goes down with it.
+/// If the share of lost datagrams grows in slow start, the window is halved for this many rounds, to see whether the loss rate goes down with it.
 const TRIAL_ROUNDS: u64 = 2;
 const TRIAL_LOSSES: f64 = 8.0;
 
@@ -167,24 +157,6 @@ struct Undo {
     max_window: f64,
     /// Number of losses that have not turned out to be late acks.
     losses: u32,
-}
-
-/// Loss rates of the last rounds.
-#[derive(Clone, Copy, Debug, Default)]
-struct LossHistory {
-    samples: [f64; LOSS_SAMPLES],
-    count: usize,
-    /// Datagrams of the sample that is being taken.
-    acked: u32,
-    lost: u32,
-}
-
-/// A loss rate, and those above which it is congestion: compared with the last rounds, and in any case.
-#[derive(Clone, Copy, Debug)]
-struct LossSample {
-    loss: f64,
-    limit: f64,
-    max: f64,
 }
 
 /// A pause of slow start in which the loss rate is compared with that before.
@@ -579,46 +551,5 @@ impl CongestionController {
             let rate = self.rate();
             self.rates[self.round as usize % RATE_ROUNDS] = rate;
         }
-    }
-}
-
-impl LossHistory {
-    /// Completes a sample if it is large enough.
-    fn end_sample(&mut self) -> Option<LossSample> {
-        let total = self.acked + self.lost;
-        if total < MIN_LOSS_SAMPLE {
-            return None;
-        }
-        let loss = f64::from(self.lost) / f64::from(total);
-        // Without earlier samples there is nothing to compare with.
-        let floor = if self.count == 0 { MAX_RANDOM_LOSS } else { self.floor() };
-        self.samples[self.count % LOSS_SAMPLES] = loss;
-        self.count += 1;
-        self.discard_sample();
-        let limit = MAX_LOSS_RATIO * floor + MAX_LOSS_INCREASE;
-        let with_deviation = |rate: f64| rate + 2.0 * (rate * (1.0 - rate).max(0.0) / f64::from(total)).sqrt();
-        Some(LossSample { loss, limit: with_deviation(limit), max: with_deviation(MAX_RANDOM_LOSS) })
-    }
-
-    /// The smallest of the last loss rates: random loss, for lack of a better estimate.
-    fn floor(&self) -> f64 {
-        let known = &self.samples[..self.count.min(LOSS_SAMPLES)];
-        known.iter().copied().reduce(f64::min).unwrap_or_default().min(MAX_RANDOM_LOSS)
-    }
-
-    /// Whether most datagrams of the current sample are lost.
-    fn is_heavy(&self, window: f64) -> bool {
-        let min = HEAVY_SAMPLE.max((window / 1_016.0) as u32);
-        self.acked + self.lost >= min && (1..self.lost).contains(&self.acked)
-    }
-
-    /// Whether this many are expected to be lost of the current sample, at this loss rate.
-    fn expects(&self, loss: f64, lost: f64) -> bool {
-        f64::from(self.acked + self.lost) * loss >= lost
-    }
-
-    fn discard_sample(&mut self) {
-        self.acked = 0;
-        self.lost = 0;
     }
 }

@@ -1,8 +1,9 @@
 //! What a connection does with the datagrams that it is given.
 
 use super::{
-    Connection, DataDisposition, PEER_CLOSE_TIMEOUT, PeerClose, State,
+    Connection, DataDisposition, State,
     ack_effect::{AckEffect, AckedMessage},
+    closing::{PEER_CLOSE_TIMEOUT, PeerClose},
     receive_buffer::Insertion,
     resend_requests::request_delay,
 };

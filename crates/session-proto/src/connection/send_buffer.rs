@@ -4,6 +4,12 @@
 //! Messages in flight form a list in the order of transmission, so that overdue ones are at its head and an ack needs no
 //! search.
 
+mod in_flight;
+mod retention;
+
+pub(crate) use in_flight::LossCount;
+pub(crate) use retention::Retention;
+
 use super::{
     ack_effect::{AckEffect, AckedMessage, RepeatedAck},
     congestion::DeliverySnapshot,
@@ -15,13 +21,6 @@ use std::{
     collections::VecDeque,
     time::{Duration, Instant},
 };
-
-/// Number of last messages that are kept even if memory is scarce: a receiver whose message was acked by a forger may notice
-/// the hole only when the next message arrives (S24).
-const MIN_KEPT: usize = 64;
-
-/// Beyond this number of windows, acked messages are kept for a shorter time.
-const MAX_FULL_RETENTION_WINDOWS: usize = 4;
 
 /// Maximum number of windows that are kept, acked messages included.
 const MAX_WINDOWS: usize = 16;
@@ -66,37 +65,12 @@ struct Message {
     next: Option<MessageNumber>,
 }
 
-/// How long acked messages are kept.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Retention {
-    pub after: Duration,
-    /// The time if many messages are kept or memory is scarce.
-    pub shortened: Duration,
-    /// Whether no whole window can be kept.
-    pub is_memory_scarce: bool,
-    /// Whether all messages are kept, as long as they are not many: the peer says that it lacks acked ones.
-    pub is_disputed: bool,
-}
-
 /// A message that is resent because the peer requested it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestedMessage {
     pub losses: LossCount,
     pub len: usize,
     pub is_acked: bool,
-}
-
-/// Messages that were declared lost.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LossCount {
-    pub total: u32,
-    /// Those that were sent once with a copy.
-    pub copied: u32,
-    pub bytes: u64,
-    /// Position of the last of the lost transmissions in the order of all transmissions.
-    pub newest_order: u64,
-    /// Whether one was declared lost because no ack came in time, without a later one being acked.
-    pub has_timed_out: bool,
 }
 
 /// The send window: messages that are waiting, in flight, lost, or kept after their ack.
@@ -476,115 +450,11 @@ impl SendBuffer {
         })
     }
 
-    /// Declares messages lost: `threshold` later transmissions are acked; or one is, and `loss_delay` has passed; or `timeout`
-    /// has passed, whatever is acked.
-    pub fn detect_losses(
-        &mut self,
-        now: Instant,
-        threshold: u64,
-        loss_delay: Duration,
-        timeout: Duration,
-    ) -> LossCount {
-        let mut losses = LossCount::default();
-        while let Some(number) = self.first_in_flight {
-            let Some(message) = self.get(number) else { break };
-            let acked_later = self.newest_acked_order.saturating_sub(message.order);
-            let is_lost = acked_later >= threshold
-                || (acked_later > 0 && now >= message.sent_at + loss_delay)
-                || now >= message.sent_at + timeout;
-            if !is_lost {
-                break;
-            }
-            losses.has_timed_out |= acked_later == 0;
-            // Several at once are one loss event, and maybe only a lost ack.
-            let found = self.declare_lost(number, losses.total == 0);
-            losses.total += found.total;
-            losses.copied += found.copied;
-            losses.bytes += found.bytes;
-            losses.newest_order = losses.newest_order.max(found.newest_order);
-        }
-        losses
-    }
-
-    /// When [`detect_losses`](Self::detect_losses) may find something.
-    pub fn loss_detection_at(&self, loss_delay: Duration, timeout: Duration) -> Option<Instant> {
-        let message = self.get(self.first_in_flight?)?;
-        let is_passed = self.newest_acked_order > message.order;
-        Some(message.sent_at + if is_passed { loss_delay.min(timeout) } else { timeout })
-    }
-
-    /// Frees messages that were acked long enough ago, if everything older is acked and a window of later messages is kept (S24).
-    pub fn release(&mut self, now: Instant, retention: Retention) {
-        while let Some(at) = self.release_at(retention)
-            && at <= now
-            && let Some(message) = self.messages.pop_front()
-        {
-            self.ring.pop(message.span);
-            self.base = self.base.next();
-        }
-    }
-
-    /// When the oldest message can be freed.
-    pub fn release_at(&self, retention: Retention) -> Option<Instant> {
-        let kept = if retention.is_memory_scarce { MIN_KEPT } else { self.window };
-        let is_releasable = self.messages.len() > kept && self.base != self.oldest_unacked;
-        let message = self.messages.front().filter(|_| is_releasable)?;
-        let is_shortened = retention.is_memory_scarce || self.messages.len() > MAX_FULL_RETENTION_WINDOWS * self.window;
-        if retention.is_disputed && !is_shortened {
-            return None;
-        }
-        let after = if is_shortened { retention.shortened.min(retention.after) } else { retention.after };
-        (message.status == Status::Acked && !message.is_queued).then(|| message.acked_at + after)
-    }
-
-    fn declare_lost(&mut self, number: MessageNumber, is_first_of_event: bool) -> LossCount {
-        self.unlink(number);
-        let Some(message) = self.get_mut(number) else { return LossCount::default() };
-        message.status = Status::Lost;
-        message.is_queued = true;
-        let len = u64::from(message.span.len);
-        let order = message.order;
-        let is_single = message.transmissions == 1;
-        let copied = is_single && message.is_copied;
-        message.is_single_loss |= is_first_of_event && is_single && !message.is_copied;
-        self.in_flight -= len;
-        self.resends.push_back(number);
-        LossCount { total: 1, copied: copied.into(), bytes: len, newest_order: order, has_timed_out: false }
-    }
-
     fn get(&self, number: MessageNumber) -> Option<&Message> {
         self.messages.get(number.distance_from(self.base) as usize)
     }
 
     fn get_mut(&mut self, number: MessageNumber) -> Option<&mut Message> {
         self.messages.get_mut(number.distance_from(self.base) as usize)
-    }
-
-    /// Appends a message to the list of messages in flight.
-    fn link(&mut self, number: MessageNumber) {
-        let last = self.last_in_flight.replace(number);
-        if let Some(message) = self.get_mut(number) {
-            message.previous = last;
-            message.next = None;
-        }
-        match last.and_then(|last| self.get_mut(last)) {
-            Some(last) => last.next = Some(number),
-            None => self.first_in_flight = Some(number),
-        }
-    }
-
-    /// Removes a message from the list of messages in flight.
-    fn unlink(&mut self, number: MessageNumber) {
-        let Some(message) = self.get_mut(number) else { return };
-        let previous = message.previous.take();
-        let next = message.next.take();
-        match previous.and_then(|previous| self.get_mut(previous)) {
-            Some(previous) => previous.next = next,
-            None => self.first_in_flight = next,
-        }
-        match next.and_then(|next| self.get_mut(next)) {
-            Some(next) => next.previous = previous,
-            None => self.last_in_flight = previous,
-        }
     }
 }

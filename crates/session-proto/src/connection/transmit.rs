@@ -1,6 +1,9 @@
 //! What a connection sends: control datagrams first, then messages.
 
-use super::{Connection, DISCONNECT_INTERVAL, PEER_CLOSE_PROBE_INTERVAL, State};
+use super::{
+    Connection, State,
+    closing::{DISCONNECT_INTERVAL, PEER_CLOSE_PROBE_INTERVAL},
+};
 use crate::connection::redundancy::{CopyBudget, Redundancy};
 use rallypoint_machine::Transmit;
 use rallypoint_wire::session::{Control, MAX_DATAGRAM, MessageNumber, NumberListBuf};
