@@ -11,6 +11,7 @@ mod package;
 mod portability;
 mod progress;
 mod requirements;
+mod screenshots;
 mod skipped;
 mod soak;
 mod steps;
@@ -59,6 +60,9 @@ cargo xtask package [--profile NAME] [dev | wheel]
       cargo xtask package wheel         the wheel alone
       cargo xtask package --profile dev all, quickly built and slow
 
+cargo xtask screenshots
+    Takes the pictures of the README (docs/pictures) from the demo, with chromium and tmux.
+
 cargo xtask soak [--minutes N] [--print]
     Runs a lobby for N minutes (default: 60) under load, churn, junk, slow clients, reloads and restarts, and watches its
     memory, descriptors and latencies. The table goes into docs/benchmarks.md; if one of them grows, the exit code is 1.
@@ -104,9 +108,10 @@ fn run(mut arguments: Vec<String>) -> Result<(), Stop> {
         "fuzz" => fuzz::run(&workspace, args),
         "bench" => bench::run(&workspace, args),
         "package" => package::run(&workspace, args),
+        "screenshots" => screenshots::run(&workspace, args),
         "soak" => soak::run(&workspace, args),
         _ => Err(Stop::Usage(format!(
-            "unknown task `{verb}`; the tasks are test, check, fuzz, bench, package and soak (see cargo xtask --help)"
+            "unknown task `{verb}`; the tasks are test, check, fuzz, bench, package, screenshots and soak (see cargo xtask --help)"
         ))),
     }
 }
