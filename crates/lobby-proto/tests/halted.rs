@@ -60,3 +60,37 @@ fn a_check_that_was_in_flight_during_a_halt_fails_nothing() {
     assert_eq!(lobby.settle(CheckResult::Unreachable), 1);
     assert_eq!(lobby.list().len(), 0);
 }
+
+/// Reports lost datagrams every second.
+fn overload(lobby: &mut Lobby, seconds: u64) {
+    for _ in 0..seconds {
+        lobby.wait(secs(1));
+        let now = lobby.now;
+        lobby.handle_lost_datagrams(now);
+    }
+}
+
+#[test]
+fn w86_servers_stay_listed_while_the_receive_buffer_overflows_and_35_seconds_longer() {
+    let mut lobby = Lobby::default();
+    lobby.register("203.0.113.9", &udp(1));
+    lobby.wait(secs(60));
+    overload(&mut lobby, 200);
+    lobby.wait(secs(34));
+    assert_eq!((lobby.stats().listed, lobby.stats().gaps), (1, 0));
+    lobby.wait(secs(2));
+    assert_eq!(lobby.stats().listed, 0);
+}
+
+#[test]
+fn w86_an_overload_that_does_not_end_extends_leases_by_ten_minutes() {
+    let mut lobby = Lobby::default();
+    lobby.register("203.0.113.9", &udp(1));
+    overload(&mut lobby, 600);
+    assert_eq!(lobby.stats().listed, 1);
+    overload(&mut lobby, 40);
+    assert_eq!(lobby.stats().listed, 0);
+    lobby.register("203.0.113.9", &udp(1));
+    overload(&mut lobby, 75);
+    assert_eq!(lobby.stats().listed, 0, "there is no second time of grace without a pause");
+}

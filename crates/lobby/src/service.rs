@@ -6,6 +6,7 @@ mod error;
 mod event_batches;
 mod event_log;
 mod handle;
+mod loss_meter;
 mod options;
 mod probing;
 mod refusal_log;

@@ -11,6 +11,10 @@ use crate::{
 };
 use std::time::{Duration, Instant};
 
+/// Time after which datagrams that get lost all the time no longer extend leases (W86): the list would contain ever more servers
+/// that are gone.
+const MAX_OVERLOAD: Duration = Duration::from_secs(600);
+
 /// How late a timeout has to be to count as a gap.
 const MIN_GAP: Duration = Duration::from_secs(2);
 
@@ -20,11 +24,13 @@ pub(super) struct GapDetector {
     last: Instant,
     /// No lease ends before this tick.
     grace_until: Tick,
+    /// When datagrams began to get lost, and when they did so last.
+    overload: Option<(Instant, Instant)>,
 }
 
 impl GapDetector {
     pub fn new(now: Instant) -> Self {
-        Self { last: now, grace_until: Tick::default() }
+        Self { last: now, grace_until: Tick::default(), overload: None }
     }
 
     /// Records that time is handled at `now`, without a gap before.
@@ -42,6 +48,18 @@ impl Registry {
             self.gaps.grace_until = self.wheel.deadline(now, MIN_LEASE);
             self.checks.handle_gap(now, &self.wheel, &self.config.checks);
             self.stats.gaps += 1;
+        }
+    }
+
+    /// Handles the owner's report that the receive buffer overflowed, because more datagrams arrive than can be handled: refreshes
+    /// are lost with the others. Leases that would end are extended until 35 seconds after the last report, but not if that goes
+    /// on for more than ten minutes (W86).
+    pub fn handle_lost_datagrams(&mut self, now: Instant) {
+        let current = self.gaps.overload.filter(|(_, last)| now.saturating_duration_since(*last) < 2 * MIN_LEASE);
+        let began = current.map_or(now, |(began, _)| began);
+        self.gaps.overload = Some((began, now));
+        if now.saturating_duration_since(began) < MAX_OVERLOAD {
+            self.gaps.grace_until = self.wheel.deadline(now, MIN_LEASE);
         }
     }
 

@@ -1,6 +1,8 @@
 //! The lobby thread: owns the registry, hands it datagrams, and passes its events on.
 
-use super::{event_batches::EventBatches, event_log::EventLog, refusal_log::RefusalLog, save::Saves};
+use super::{
+    event_batches::EventBatches, event_log::EventLog, loss_meter::LossMeter, refusal_log::RefusalLog, save::Saves,
+};
 use crate::{CheckCoordinator, LogThrottle, check::check};
 use arc_swap::ArcSwap;
 use rallypoint_lobby_proto::{CheckResult, CheckTarget, Event, Registry, RegistryStats};
@@ -38,6 +40,7 @@ pub(super) struct LobbyThread {
     /// Bytes of queries that checks have sent.
     pub check_bytes: Arc<AtomicU64>,
     pub refusals: RefusalLog,
+    pub losses: LossMeter,
     /// When counters are published again; `None` if nothing has happened since.
     pub stats_at: Option<Instant>,
     pub stats_published: Instant,
@@ -104,6 +107,9 @@ impl LobbyThread {
     fn publish_stats(&mut self, now: Instant) {
         let due = *self.stats_at.get_or_insert(self.stats_published + STATS_INTERVAL);
         if due <= now {
+            if self.losses.is_overloaded() {
+                self.registry.handle_lost_datagrams(now);
+            }
             self.stats.store(Arc::new(self.registry.stats()));
             self.stats_published = now;
             self.stats_at = None;
