@@ -54,7 +54,11 @@ impl RedisServer {
         for _ in 0..10 {
             let port = free_port();
             let file = directory.join(format!("sentinel-{port}.conf"));
-            let text = format!("bind 127.0.0.1\nport {port}\nsentinel monitor main 127.0.0.1 {} 1\n", master.port);
+            let monitor = format!("sentinel monitor main 127.0.0.1 {} 1", master.port);
+            let text = format!(
+                "bind 127.0.0.1\nport {port}\n{monitor}\nsentinel down-after-milliseconds main 1000\n\
+                 sentinel failover-timeout main 5000\n"
+            );
             fs::write(&file, text).expect("a writable directory");
             let mut command = Command::new("redis-server");
             command.arg(&file).arg("--sentinel");

@@ -1,9 +1,13 @@
 //! Several nodes serve one list, through a real redis-server.
 
 use rallypoint_harness::{
-    GameServer, Lobby, LobbyBuilder, RedisServer, eventually, http_get, rallypoint, run, stderr, stdout,
+    GameServer, Lobby, LobbyBuilder, RedisServer, eventually, has_ipv6, http_get, rallypoint, run, skip, stderr, stdout,
 };
-use std::time::{Duration, Instant};
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
 
 const SECRET: &str = "the secret of the tests' cluster";
 
@@ -179,6 +183,49 @@ fn a_node_that_cannot_take_part_exits_with_one_sentence() {
     }
     let output = run(home.path(), ["cluster", "status"]);
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// L9 across nodes: each family at another one.
+#[test]
+fn l9_both_families_of_a_server_reach_different_nodes() {
+    if !has_ipv6() {
+        return skip("this machine has no IPv6");
+    }
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = nodes::<2>(&store);
+    let server = GameServer::named("both");
+    nodes[0].register(&server);
+    nodes[1].register(&server.clone().from_ip("::1"));
+    eventually("both nodes list one server with both addresses", || {
+        nodes.iter().all(|node| {
+            let servers = node.servers();
+            servers.len() == 1 && servers[0].v4.is_some() && servers[0].v6.is_some()
+        })
+    });
+    assert_eq!(nodes[0].list_reply(), nodes[1].list_reply());
+}
+
+/// A browser that a proxy sends to another node reads the list again, instead of missing what happened.
+#[test]
+fn an_event_stream_is_resumed_at_another_node_with_a_reset() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = nodes::<2>(&store);
+    nodes[0].register(&GameServer::named("a"));
+    wait_until_listed(&nodes, &["a"]);
+    let first = first_event(&nodes[0], None);
+    let id = first.strip_prefix("id: ").and_then(|rest| rest.lines().next()).expect("an ID");
+    assert!(first.contains("event: hello"), "{first}");
+    assert!(first_event(&nodes[1], Some(id)).contains("event: reset"));
+}
+
+/// The first event of a stream.
+fn first_event(node: &Lobby, last_id: Option<&str>) -> String {
+    let mut stream = TcpStream::connect(node.http()).unwrap();
+    let resume = last_id.map_or(String::new(), |id| format!("Last-Event-ID: {id}\r\n"));
+    write!(stream, "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n{resume}\r\n").unwrap();
+    let lines = BufReader::new(stream).lines().map(|line| line.expect("an event stream"));
+    let event = lines.skip_while(|line| !line.starts_with("id: ")).take_while(|line| !line.is_empty());
+    event.collect::<Vec<_>>().join("\n")
 }
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";

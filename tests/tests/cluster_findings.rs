@@ -49,6 +49,27 @@ fn w91_a_server_is_verified_for_all_nodes_and_measured_by_each() {
     }
 }
 
+/// A server is verified by one node; if that one dies, by another.
+#[test]
+fn verification_is_taken_over_when_a_node_dies() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let names = ["eu", "us"];
+    let settings = ["checks.enabled=false"];
+    let mut nodes = names.map(|name| node_with(&store, name, &settings));
+    let mocks: Vec<_> = (1..=6)
+        .map(|n| MockServer::with_info(&format!("127.9.8.{n}:0"), QueryProtocol::Session, &sample_info()))
+        .collect();
+    nodes[1].kill();
+    eventually("all servers are verified by the node that is left", || {
+        for mock in &mocks {
+            let server = GameServer::named("taken over").from_ip(&mock.addr.ip().to_string()).port(mock.port());
+            nodes[0].register(&server.key("x-query", "session"));
+        }
+        let (_, list) = http_get(nodes[0].http(), "/api/v1/servers");
+        list.matches("\"verified\":\"differs\"").count() == mocks.len()
+    });
+}
+
 /// The owner of a server does not know which node its registrations reach.
 #[test]
 fn the_reason_for_a_refusal_is_known_at_every_node() {

@@ -36,6 +36,32 @@ fn sentinel_names_the_store() {
     wait_until_listed(&nodes, &["a"]);
 }
 
+/// Sentinel names the replica that replaces a master; what the master had not replicated is written again.
+#[test]
+fn sentinel_names_another_store_after_a_failover() {
+    let Some(mut master) = RedisServer::start(&[]) else { return };
+    let Some(replica) = RedisServer::start(&["--replicaof", "127.0.0.1", &master.port().to_string()]) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let sentinel = RedisServer::start_sentinel(&master, directory.path());
+    let url = format!("redis+sentinel://127.0.0.1:{}/main", sentinel.port());
+    let nodes = [node(&url, "a").start(), node(&url, "b").start()];
+    nodes[0].register(&GameServer::named("a"));
+    wait_until_listed(&nodes, &["a"]);
+    eventually("Sentinel knows the replica, which has everything", || {
+        sentinel.command(&["SENTINEL", "REPLICAS", "main"]).contains(&replica.port().to_string())
+            && replica.command(&["INFO", "replication"]).contains("master_link_status:up")
+    });
+    master.stop();
+    let new = GameServer::named("b").port(8191);
+    eventually("a new server is in both lists", || {
+        nodes[1].register(&new);
+        let lists: Vec<_> = nodes.iter().map(Lobby::names).collect();
+        assert!(lists.iter().all(|list| list.contains(&"a".to_owned())), "{lists:?}");
+        lists.iter().all(|list| *list == ["a", "b"])
+    });
+    eventually("the new master has both servers", || replica.command(&["HLEN", "{rp:rallypoint}:entry"]) == "2");
+}
+
 #[test]
 fn an_encrypted_store_needs_a_certificate_that_is_trusted() {
     let certificate = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
