@@ -59,14 +59,23 @@ fn verification_is_taken_over_when_a_node_dies() {
     let mocks: Vec<_> = (1..=6)
         .map(|n| MockServer::with_info(&format!("127.9.8.{n}:0"), QueryProtocol::Session, &sample_info()))
         .collect();
+    let has_nodes = |node: &Lobby, count: usize| {
+        http_get(node.http(), "/metrics").1.lines().any(|line| line == format!("rallypoint_cluster_nodes {count}"))
+    };
+    eventually("the nodes know each other", || has_nodes(&nodes[0], 2));
     nodes[1].kill();
+    eventually("the other node counts as gone", || has_nodes(&nodes[0], 1));
+    let servers: Vec<_> = mocks
+        .iter()
+        .map(|mock| {
+            let ip = mock.addr.ip().to_string();
+            GameServer::named(&ip).from_ip(&ip).port(mock.port()).key("x-query", "session")
+        })
+        .collect();
+    nodes[0].register_all(&servers);
     eventually("all servers are verified by the node that is left", || {
-        for mock in &mocks {
-            let server = GameServer::named("taken over").from_ip(&mock.addr.ip().to_string()).port(mock.port());
-            nodes[0].register(&server.key("x-query", "session"));
-        }
         let (_, list) = http_get(nodes[0].http(), "/api/v1/servers");
-        list.matches("\"verified\":\"differs\"").count() == mocks.len()
+        list.matches("\"verified\":\"differs\"").count() == servers.len()
     });
 }
 
