@@ -52,6 +52,8 @@ pub struct ChannelClient {
     /// A session ended while reliable messages were waiting to be sent.
     has_lost_messages: bool,
     poll_interval: Duration,
+    /// Events may have been raised since they were handled: once for many datagrams.
+    has_input: bool,
     now: Instant,
     scratch: Vec<u8>,
 }
@@ -95,6 +97,7 @@ impl ChannelClient {
             is_closing: false,
             has_lost_messages: false,
             poll_interval: Duration::ZERO,
+            has_input: false,
             now,
             scratch: Vec::new(),
         })
@@ -151,6 +154,7 @@ impl ChannelClient {
     /// [`ClientEvent::Writable`] follows.
     pub fn send(&mut self, now: Instant, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
         self.now = now;
+        self.handle_input();
         match &mut self.session {
             Some(session) if self.client.is_connected() => session.send_copy(now, channel, message),
             _ if self.client.is_closed() => Err(SendError::Closed),
@@ -161,6 +165,7 @@ impl ChannelClient {
     /// The next message and its channel. Its bytes stay valid until the next call.
     pub fn recv(&mut self, now: Instant) -> Option<(ChannelIndex, &[u8])> {
         self.now = now;
+        self.handle_input();
         let Self { client, session, .. } = self;
         let received = session.as_mut()?.next_message(|payload| pull(client, payload));
         match received {
@@ -175,6 +180,7 @@ impl ChannelClient {
     /// Ends the session: sends the messages that wait, then disconnects. A login is abandoned.
     pub fn close(&mut self, now: Instant) {
         self.now = now;
+        self.handle_input();
         self.is_closing = true;
         if let (Some(session), Some(connection)) = (&mut self.session, self.client.connection_mut())
             && session.is_open()
@@ -202,8 +208,16 @@ impl ChannelClient {
         }
     }
 
+    /// Handles the events of datagrams and timers since the last call: those of an old session before anything new.
+    fn handle_input(&mut self) {
+        if self.has_input {
+            self.handle_events();
+        }
+    }
+
     /// Turns the events of the client into those of the channels.
     fn handle_events(&mut self) {
+        self.has_input = false;
         while self.end.is_none()
             && let Some(event) = self.client.poll_event()
         {
@@ -308,17 +322,18 @@ impl Machine for ChannelClient {
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         self.now = now;
         self.client.handle_datagram(now, from, bytes);
-        self.handle_events();
+        self.has_input = true;
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         self.client.handle_timeout(now);
-        self.handle_events();
+        self.has_input = true;
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         self.now = now;
+        self.handle_input();
         let Self { client, session, poll_interval, .. } = self;
         let poll_interval = *poll_interval;
         let transmit = client.poll_transmit_with(now, out, |connection| {

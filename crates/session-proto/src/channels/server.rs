@@ -71,6 +71,8 @@ pub struct ChannelServer {
     memory: usize,
     max_memory: usize,
     poll_interval: Duration,
+    /// Events may have been raised since they were handled: once for many datagrams.
+    has_input: bool,
     sessions: HashMap<PlayerId, PlayerSession, RandomState>,
     /// Players who have left and whose last messages are not read, the oldest first.
     ended: VecDeque<PlayerId>,
@@ -119,6 +121,7 @@ impl ChannelServer {
             plain_channel,
             memory: 0,
             poll_interval: Duration::ZERO,
+            has_input: false,
             max_memory: endpoint.memory / 2,
             endpoint: Endpoint::new(endpoint, seed)?,
             table: channels,
@@ -367,6 +370,7 @@ impl ChannelServer {
 
     /// Turns the events of the endpoint into those of the channels.
     fn handle_events(&mut self) {
+        self.has_input = false;
         while let Some(event) = self.endpoint.poll_event() {
             match event {
                 ServerEvent::Connected(new) => self.start_session(new),
@@ -500,17 +504,20 @@ impl Machine for ChannelServer {
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         self.now = now;
         self.endpoint.handle_datagram(now, from, bytes);
-        self.handle_events();
+        self.has_input = true;
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         self.endpoint.handle_timeout(now);
-        self.handle_events();
+        self.has_input = true;
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         self.now = now;
+        if self.has_input {
+            self.handle_events();
+        }
         let Self { endpoint, sessions, events, poll_interval, .. } = self;
         let poll_interval = *poll_interval;
         let transmit = endpoint.poll_transmit_with(now, out, |player, connection, allowance| {
