@@ -108,6 +108,7 @@ pub fn connect_with_minimal_buffers(from: IpAddr, to: SocketAddr) -> io::Result<
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, None)?;
     socket.set_recv_buffer_size(0)?;
     // The peer's initial send buffer is a multiple of the segment size.
+    #[cfg(unix)]
     socket.set_tcp_mss(536)?;
     socket.bind(&SocketAddr::new(from, 0).into())?;
     socket.connect(&to.into())?;

@@ -1,6 +1,7 @@
 //! A real redis-server for tests of clusters, on loopback and without files.
 
 use crate::{skip::skip, wait::eventually};
+#[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs,
@@ -91,6 +92,7 @@ impl RedisServer {
     ///
     /// # Panics
     /// If the server has ended.
+    #[cfg(unix)]
     pub fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw).expect("a process ID");
         kill_process(id, signal).expect("the server runs");

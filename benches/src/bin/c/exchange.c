@@ -46,12 +46,11 @@ int main(int count, char **arguments) {
     for (long i = 0; i < iterations; i++) {
         rp_event event;
         if (rp_client_send(client, message, sizeof message) < 0) return 2;
-        rp_client_flush(client);
-        do rp_server_poll(server);
+        /* A sender may have to wait before it sends. */
+        do rp_client_poll(client), rp_server_poll(server);
         while (!server_has(RP_EVENT_MESSAGE, &event));
         if (rp_server_send(server, event.player, message, sizeof message) < 0) return 3;
-        rp_server_flush(server);
-        do rp_client_poll(client);
+        do rp_server_poll(server), rp_client_poll(client);
         while (!client_has(RP_EVENT_MESSAGE));
     }
     return 0;

@@ -37,16 +37,17 @@ pub fn run(iterations: u64) -> Result<(), Box<dyn Error>> {
 fn exchange(client: &mut PolledClient, server: &mut PolledServer, buffer: &mut Vec<u8>) -> Result<(), Box<dyn Error>> {
     let message = [7; 64];
     client.send(&message)?;
-    client.flush();
     let player = loop {
+        // A sender may have to wait before it sends.
+        client.poll();
         server.poll();
         if let Some(player) = sender(server, buffer) {
             break player;
         }
     };
     server.send(player, &message)?;
-    server.flush();
     loop {
+        server.poll();
         client.poll();
         let mut has_message = false;
         while let Some(event) = client.next_event(buffer) {
