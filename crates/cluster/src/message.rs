@@ -1,7 +1,7 @@
-//! What nodes send each other besides changes: findings about servers, and questions with their answers.
+//! What nodes send each other besides changes: reports of probes, and questions with their answers.
 //!
 //! A message is an entry of the stream `msg`, in JSON. It is kept for some minutes, so that a node that joins learns what the others
-//! found out before. Nothing is lost for good with a message: findings are repeated.
+//! found out before. Nothing is lost for good with a message: reports are repeated.
 
 use rallypoint_lobby::{Differences, NodeLatency, NodeOutcome, Verification, VerificationResult};
 use rallypoint_lobby_proto::PublicId;

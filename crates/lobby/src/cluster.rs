@@ -1,6 +1,6 @@
 //! The lobby as a node of a cluster: what the crate that connects it to the other nodes needs.
 
-use crate::{AllOutcomes, Finding, NodeLatency, VerificationResult, service::RegistryHandle, table::ServerFeed};
+use crate::{AllOutcomes, NodeLatency, ProbeReport, VerificationResult, service::RegistryHandle, table::ServerFeed};
 use arc_swap::ArcSwapOption;
 use rallypoint_lobby_proto::{Ban, BanSubject, CheckRequest, CheckResult, PublicId, Registry};
 use std::{
@@ -204,11 +204,11 @@ impl ClusterLink {
         self.is_probing
     }
 
-    /// What this lobby finds out about servers from now on, for the other nodes. Findings that are not taken in time are dropped:
+    /// What this lobby finds out about servers from now on, for the other nodes. Reports that are not taken in time are dropped:
     /// they are repeated.
     #[must_use]
-    pub fn findings(&self) -> mpsc::Receiver<Finding> {
-        self.feed.share_findings()
+    pub fn probe_reports(&self) -> mpsc::Receiver<ProbeReport> {
+        self.feed.share_probe_reports()
     }
 
     /// Applies what another node has found out by probes. A reply to it proves a server that this node hears (W45).

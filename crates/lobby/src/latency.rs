@@ -5,8 +5,8 @@
 use crate::{
     NodeLatency,
     cluster::Duties,
-    findings::Finding,
     probe::{ProbePool, ProbeReason},
+    probe_report::ProbeReport,
     table::{ServerFeed, ServerRecord, Subscription, TableChange, visit_servers},
     verify::{self, ProbeSchedule, Verification},
 };
@@ -115,7 +115,7 @@ impl Method {
 impl ServerFeed {
     /// Reports a latency that this node measured, to its own table and to the other nodes.
     async fn report_own_latency(&self, name: Arc<str>, id: rallypoint_lobby_proto::PublicId, latency: Duration) {
-        self.share(Finding::Latency(id, latency));
+        self.share(ProbeReport::Latency(id, latency));
         self.report_latencies(vec![(id, NodeLatency { node: name, latency })]).await;
     }
 }

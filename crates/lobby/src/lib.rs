@@ -16,13 +16,13 @@ mod announcement;
 mod check;
 mod cluster;
 mod data_dir;
-mod findings;
 mod latency;
 mod list;
 mod log_throttle;
 mod masked_addr;
 mod memory;
 mod probe;
+mod probe_report;
 mod service;
 mod table;
 pub mod text;
@@ -36,12 +36,12 @@ pub use cluster::{
     BanChange, BanDecision, BoxFuture, CheckCoordinator, ClusterLink, ClusterNodeStatus, ClusterStatus, NodeIdentity,
     Peers,
 };
-pub use findings::{AllOutcomes, Finding, NodeLatency, NodeOutcome};
 pub use list::{ListLimits, ListStats};
 pub use log_throttle::LogThrottle;
 pub use masked_addr::MaskedAddr;
 pub use memory::default_memory_cap;
 pub use probe::ProbePool;
+pub use probe_report::{AllOutcomes, NodeLatency, NodeOutcome, ProbeReport};
 pub use service::{ListenAddrs, LobbyEvents, LobbyOptions, LobbyService, LobbyStartError, SaveStats, SocketStats};
 pub use table::{
     FoldedTexts, PUBLISH_INTERVAL, ServerFeed, ServerRecord, ServerTable, Subscription, TableChange, TableScope,

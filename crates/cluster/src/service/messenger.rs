@@ -5,7 +5,7 @@ use crate::{
     MessageId, StoreClient, StoreError,
     message::{self, Body, MAX_LATENCIES, MAX_RESULTS, Message, SharedOutcome, SharedResult},
 };
-use rallypoint_lobby::{AllOutcomes, BoxFuture, ClusterLink, Finding, LobbyService, NodeOutcome, Peers};
+use rallypoint_lobby::{AllOutcomes, BoxFuture, ClusterLink, LobbyService, NodeOutcome, Peers, ProbeReport};
 use rallypoint_lobby_proto::PublicId;
 use std::{
     collections::{HashMap, HashSet},
@@ -19,7 +19,7 @@ use std::{
 };
 use tokio::{sync::mpsc, time::MissedTickBehavior};
 
-/// Interval at which findings are sent.
+/// Interval at which reports are sent.
 const SEND_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Interval at which a result that has not changed is sent again: for nodes that joined, or that missed it.
@@ -95,9 +95,9 @@ impl Messenger {
 
     /// Runs until the lobby ends.
     pub async fn run(self) {
-        let findings = self.0.link.findings();
+        let reports = self.0.link.probe_reports();
         tokio::select! {
-            () = self.clone().send_findings(findings) => {}
+            () = self.clone().send_probe_reports(reports) => {}
             () = self.clone().receive() => {}
             () = self.0.lobby.ended() => {}
         }
@@ -111,8 +111,8 @@ impl Messenger {
         Ok(())
     }
 
-    /// Sends findings in batches. Those that cannot be sent are dropped: they are repeated.
-    async fn send_findings(self, mut findings: mpsc::Receiver<Finding>) {
+    /// Sends reports in batches. Those that cannot be sent are dropped: they are repeated.
+    async fn send_probe_reports(self, mut reports: mpsc::Receiver<ProbeReport>) {
         let mut ticks = tokio::time::interval(SEND_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut sent = SentResults::default();
@@ -121,12 +121,12 @@ impl Messenger {
             let now = Instant::now();
             let (mut latencies, mut results) = (Vec::new(), Vec::new());
             while latencies.len() < MAX_LATENCIES && results.len() < MAX_RESULTS {
-                match findings.try_recv() {
-                    Ok(Finding::Latency(id, latency)) => {
+                match reports.try_recv() {
+                    Ok(ProbeReport::Latency(id, latency)) => {
                         let us = u32::try_from(latency.as_micros()).unwrap_or(u32::MAX);
                         latencies.push((id.to_string(), us));
                     }
-                    Ok(Finding::Verification(result)) => {
+                    Ok(ProbeReport::Verification(result)) => {
                         let shared = SharedResult::new(&result);
                         if sent.is_due(now, result.id, &shared) {
                             results.push(shared);

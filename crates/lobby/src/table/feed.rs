@@ -1,7 +1,7 @@
 //! Access to the table for other tasks: the latest snapshot, subscriptions, and the way in for probe results.
 
 use super::{TableSnapshot, TableUpdate};
-use crate::{Finding, NodeLatency, verify::VerificationResult};
+use crate::{NodeLatency, ProbeReport, verify::VerificationResult};
 use arc_swap::{ArcSwap, Guard};
 use rallypoint_lobby_proto::PublicId;
 use std::sync::{
@@ -17,8 +17,8 @@ const BACKLOG: usize = 2;
 /// Number of probe results that may wait for the table. A reply can take tens of kilobytes.
 const RESULTS: usize = 64;
 
-/// Number of findings that may wait for the other nodes of a cluster.
-const FINDINGS: usize = 4_096;
+/// Number of reports that may wait for the other nodes of a cluster.
+const MAX_WAITING_REPORTS: usize = 4_096;
 
 /// The latest snapshot of the [`ServerTable`](super::ServerTable), and updates as they happen.
 ///
@@ -47,7 +47,7 @@ pub struct ServerFeed {
     updates: broadcast::Sender<Arc<TableUpdate>>,
     results: mpsc::Sender<TableInput>,
     /// For the other nodes of a cluster.
-    findings: OnceLock<mpsc::Sender<Finding>>,
+    reports: OnceLock<mpsc::Sender<ProbeReport>>,
     is_current: watch::Sender<bool>,
     /// For each subscriber the version of the last update that it has handled.
     handled: Mutex<Vec<Weak<AtomicU64>>>,
@@ -87,7 +87,7 @@ impl ServerFeed {
             snapshot: ArcSwap::new(snapshot),
             updates: broadcast::Sender::new(BACKLOG),
             results,
-            findings: OnceLock::new(),
+            reports: OnceLock::new(),
             is_current: watch::Sender::new(false),
             handled: Mutex::default(),
             progress: Arc::default(),
@@ -149,7 +149,7 @@ impl ServerFeed {
 
     /// Reports the result of a probe by this lobby. It is dropped after the lobby has ended.
     pub async fn report(&self, result: VerificationResult) {
-        self.share(Finding::Verification(result.clone()));
+        self.share(ProbeReport::Verification(result.clone()));
         self.report_shared(result).await;
     }
 
@@ -164,16 +164,16 @@ impl ServerFeed {
     }
 
     /// What this lobby finds out from now on, for the other nodes of a cluster. Intended to be called once.
-    pub(crate) fn share_findings(&self) -> mpsc::Receiver<Finding> {
-        let (sender, receiver) = mpsc::channel(FINDINGS);
-        let _ = self.findings.set(sender);
+    pub(crate) fn share_probe_reports(&self) -> mpsc::Receiver<ProbeReport> {
+        let (sender, receiver) = mpsc::channel(MAX_WAITING_REPORTS);
+        let _ = self.reports.set(sender);
         receiver
     }
 
     /// Hands something to the other nodes of a cluster, if there is room: it is repeated otherwise.
-    pub(crate) fn share(&self, finding: Finding) {
-        if let Some(findings) = self.findings.get() {
-            let _ = findings.try_send(finding);
+    pub(crate) fn share(&self, report: ProbeReport) {
+        if let Some(reports) = self.reports.get() {
+            let _ = reports.try_send(report);
         }
     }
 

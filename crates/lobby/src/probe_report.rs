@@ -9,7 +9,7 @@ use std::{
 
 /// Something that this node found out about a server.
 #[derive(Clone, Debug)]
-pub enum Finding {
+pub enum ProbeReport {
     /// The result of a probe: one node probes a server for all.
     Verification(VerificationResult),
     /// The round-trip time between this node and a server: each node has its own.
