@@ -93,3 +93,29 @@ fn w116_memory_is_free_again_when_messages_are_complete_or_their_player_has_left
     pair.net.run_for(secs(10));
     assert!(pair.server().server.stats().memory < 10_000);
 }
+
+#[test]
+fn w116_a_player_who_has_timed_out_does_not_hold_memory_forever() {
+    // Called in an order in which no event of the first player's end is handled before memory is needed.
+    let mut server = ChannelServerConfig::new("tag", table());
+    server.endpoint.memory = MEMORY;
+    let client = ChannelClientConfig::new("alice", "tag", table());
+    let mut pair = ChannelPair::start(1, Link::default().delay(ms(5)), server, client);
+    pair.net.run_for(secs(1));
+    let first = attacker(&mut pair, 1);
+    let second = attacker(&mut pair, 2);
+    for index in 0..1_200u16 {
+        send(&mut pair, first, |writer| writer.fragment(UNORDERED, 0, index + 1, 18_000, &[7; FRAGMENT]));
+        pair.net.run_for(ms(1));
+    }
+    // The first player falls silent, and the second sends on while the session of the first times out.
+    pair.net.partition(first, pair.server, true);
+    for index in 0..3_000u16 {
+        send(&mut pair, second, |writer| writer.fragment(UNORDERED, 0, index + 1, 18_000, &[7; FRAGMENT]));
+        pair.net.run_for(ms(20));
+    }
+    pair.net.run_for(secs(5));
+    assert!(pair.server().server.stats().memory <= MEMORY);
+    assert_eq!(pair.server().server.players().count(), 1, "only the honest player is left");
+    assert!(pair.client().client.is_connected());
+}

@@ -330,6 +330,13 @@ impl ChannelServer {
             let largest = self.sessions.iter().max_by_key(|(_, own)| own.memory).map(|(player, _)| *player);
             let Some(largest) = largest else { break };
             self.abort(largest, ChannelFault::Memory);
+            // A session that ended without the application: its connection is gone, and the end is about to be reported.
+            if self.sessions.get(&largest).is_some_and(|own| own.memory > 0)
+                && self.remove_session(largest).is_some_and(|own| own.new.is_none())
+            {
+                let reason = DisconnectReason::Channels(ChannelFault::Memory);
+                self.events.push_back(ServerEvent::Disconnected(largest, reason));
+            }
         }
         self.endpoint.set_reserved(self.memory);
     }

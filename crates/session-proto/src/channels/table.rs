@@ -45,8 +45,8 @@ pub struct Channel {
     pub max_age: Duration,
     /// Maximum rate in bytes per second. At least 1,000; unlimited by default.
     pub rate: Option<u32>,
-    /// Number of bytes that may wait to be sent, beyond which there is no room for another message. At least 1,000; 1 MB by
-    /// default. A single message always fits.
+    /// Number of bytes that may wait to be sent to a peer, beyond which there is no room for another message: a server may
+    /// need that much for each player who does not read. At least 1,000; 1 MB by default. A single message always fits.
     pub queue: usize,
     /// Whether the receiver's application confirms each message (only in reliable channels).
     pub receipts: bool,
