@@ -24,7 +24,11 @@ mod worker;
 
 pub use args::Args;
 
-use crate::{error::CommandError, local_lobby::LocalLobby, scan_args::ScanArgs};
+use crate::{
+    error::CommandError,
+    local_lobby::LocalLobby,
+    scan_args::{MIN_CONNECT_INTERVAL, ScanArgs},
+};
 use change_log::ChangeLog;
 use favourites::Favourites;
 use model::{JoinCommands, Model};
@@ -62,8 +66,8 @@ pub fn watch(scan: &ScanArgs, targets: Vec<Target>, every: Duration) -> Result<(
 }
 
 fn show(mut model: Model, scan: &ScanArgs, targets: Vec<Target>, every: Option<Duration>) -> Result<(), CommandError> {
-    // A game server takes a connection for a player: not every few seconds.
-    let worker = Worker::start(scan, targets, model.log.is_none())?;
+    let connects = model.log.is_none() || every.is_some_and(|every| every >= MIN_CONNECT_INTERVAL);
+    let worker = Worker::start(scan, targets, connects)?;
     let shutdown =
         ShutdownSignal::listen().map_err(|error| CommandError::failed(format!("cannot start a thread: {error}")))?;
     screen::run(&mut model, &worker, &shutdown, Theme::of_terminal(), every)?;

@@ -54,6 +54,9 @@ pub struct ScanArgs {
     pub capture: Option<PathBuf>,
 }
 
+/// Minimum time between two connections to a TCP server that has no query: a game takes each of them for a player.
+pub const MIN_CONNECT_INTERVAL: Duration = Duration::from_secs(30);
+
 impl ScanArgs {
     /// The settings of a scan that asks servers for this; `None` reads lists only.
     pub fn config(&self, detail: Option<Detail>) -> ScanConfig {
@@ -77,6 +80,15 @@ impl ScanArgs {
     /// Checks that the flags do not contradict each other.
     pub fn validate(&self) -> Result<(), CommandError> {
         self.config(None).validate().map_err(|error| self.describe(error.into()))
+    }
+
+    /// A scanner with these flags that scans repeatedly. It connects to TCP servers if it does so rarely.
+    pub fn repeated_scanner(&self, targets: Vec<Target>, every: Duration) -> Result<Scanner, CommandError> {
+        if every >= MIN_CONNECT_INTERVAL {
+            self.scanner_with_tcp(targets, Some(Detail::Players))
+        } else {
+            self.scanner(targets, Some(Detail::Players))
+        }
     }
 
     /// A scanner with these flags.

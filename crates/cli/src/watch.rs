@@ -17,7 +17,7 @@ use crate::{
 use event::{Tone, WatchEvent};
 use first_silences::FirstSilences;
 use jiff::{Timestamp, Zoned};
-use rallypoint_query::{Target, proto::Detail};
+use rallypoint_query::Target;
 use std::{
     io::{self, IsTerminal, Write},
     time::Duration,
@@ -35,6 +35,8 @@ pub struct Args {
     targets: TargetArgs,
 
     /// Time from one pass to the next
+    ///
+    /// From 30s on, TCP servers without a query are connected to, to notice that they are down.
     #[arg(long, short = 'i', value_name = "TIME", default_value = "10s", value_parser = time)]
     interval: Duration,
 
@@ -101,7 +103,7 @@ pub fn time_of_day() -> String {
 async fn print_events(args: &Args, targets: Vec<Target>) -> Result<(), CommandError> {
     let mut signals = Signals::to_stop().map_err(CommandError::failed)?;
     let names: Vec<_> = targets.iter().map(ToString::to_string).collect();
-    let mut scanner = args.scan.scanner_with_tcp(targets, Some(Detail::Players))?;
+    let mut scanner = args.scan.repeated_scanner(targets, args.interval)?;
     let mut tracker = ChangeTracker::default();
     let silences = FirstSilences::default();
     let mut printer =
