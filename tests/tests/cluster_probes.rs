@@ -55,7 +55,7 @@ fn verification_is_taken_over_when_a_node_dies() {
     let Some(store) = RedisServer::start(&[]) else { return };
     let names = ["eu", "us"];
     let settings = ["checks.enabled=false"];
-    let mut nodes = names.map(|name| node_with(&store, name, &settings));
+    let nodes = names.map(|name| node_with(&store, name, &settings));
     let mocks: Vec<_> = (1..=6)
         .map(|n| MockServer::with_info(&format!("127.9.8.{n}:0"), QueryProtocol::Session, &sample_info()))
         .collect();
