@@ -1,7 +1,7 @@
 //! What an ack says about a message, and through it about the path.
 
 use super::congestion::DeliverySnapshot;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Effect of an ack on a message.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +21,7 @@ pub(crate) struct AckedMessage {
     pub order: u64,
     /// Time since its transmission, if there was only one (Karn's algorithm).
     pub rtt: Option<Duration>,
-    /// Time since its first transmission.
-    pub max_rtt: Duration,
+    pub first_sent_at: Instant,
     pub snapshot: Option<DeliverySnapshot>,
     /// Whether a copy was sent after the first transmission.
     pub is_copied: bool,

@@ -147,7 +147,7 @@ impl Connection {
             self.recovery.thin_backoff = 0;
         } else if !self.send.is_blocked {
             // With a full window, only resends are in flight for a while.
-            self.rtt.on_ambiguous_ack(now, newest.max_rtt);
+            self.rtt.on_ambiguous_ack(now, now.saturating_duration_since(newest.first_sent_at));
         }
         self.congestion.on_acks_done(now, &newest, acked_bytes, &self.rtt);
         self.detect_losses(now);

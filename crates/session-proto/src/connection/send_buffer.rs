@@ -368,7 +368,7 @@ impl SendBuffer {
             len: u64::from(message.span.len),
             order: message.order,
             rtt: (is_single && !is_early).then_some(since),
-            max_rtt: now.saturating_duration_since(message.first_sent_at),
+            first_sent_at: message.first_sent_at,
             snapshot: message.snapshot.filter(|_| !is_early && (is_single || is_of_last)),
             is_copied: message.is_copied,
             is_first_lost: !is_single && !is_spurious_resend,

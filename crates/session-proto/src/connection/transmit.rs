@@ -1,8 +1,9 @@
 //! What a connection sends: control datagrams first, then messages.
 
 use super::{
-    Connection, State,
+    Connection, SendSide, Source, State,
     closing::{DISCONNECT_INTERVAL, PEER_CLOSE_PROBE_INTERVAL},
+    send_buffer::SendBuffer,
 };
 use crate::connection::redundancy::{CopyBudget, Redundancy};
 use rallypoint_machine::Transmit;
@@ -221,13 +222,14 @@ impl Connection {
         }
         self.recovery.burst = 0;
         if !self.fits_window(number) {
-            self.congestion.on_limited(self.short_backlog());
+            self.congestion.on_limited(self.send.short_backlog());
             return None;
         }
-        let is_short = self.short_backlog() > 0;
-        if !self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, is_short)) {
-            self.congestion.on_limited(self.short_backlog());
-            self.send.paced_until = Some(self.send.pacer.retry_at(self.congestion.pacing_rate(&self.rtt, is_short)));
+        if !self.is_pacer_ready(now) {
+            let backlog = self.send.short_backlog();
+            self.congestion.on_limited(backlog);
+            let rate = self.congestion.pacing_rate(&self.rtt, backlog > 0);
+            self.send.paced_until = Some(self.send.pacer.retry_at(rate));
             return None;
         }
         Some((number, transmission))
@@ -239,15 +241,13 @@ impl Connection {
             self.send.redundancy.on_queue(now);
             return false;
         }
-        let is_short = self.short_backlog() > 0;
-        self.fits_window(number) && self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, is_short))
+        self.fits_window(number) && self.is_pacer_ready(now)
     }
 
-    /// Number of messages that wait, including the next, if they are a few seconds of a game and not the rest of something
-    /// large; zero otherwise.
-    fn short_backlog(&self) -> usize {
-        let unsent = self.send.buffer.unsent();
-        if unsent <= MAX_SHORT_BACKLOG && !self.send.source.has_backlog { unsent + 1 } else { 0 }
+    /// Whether the pacer admits a message.
+    fn is_pacer_ready(&mut self, now: Instant) -> bool {
+        let SendSide { pacer, buffer, source, .. } = &mut self.send;
+        pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, short_backlog(buffer, source) > 0))
     }
 
     /// Whether the congestion window has room for a message. A single one always fits: the pacer limits those.
@@ -347,4 +347,17 @@ impl Connection {
             self.send.buffer.schedule_copy(now + Redundancy::copy_delay(self.rtt.min()), number);
         }
     }
+}
+
+impl SendSide {
+    fn short_backlog(&self) -> usize {
+        short_backlog(&self.buffer, &self.source)
+    }
+}
+
+/// Number of messages that wait, including the next, if they are a few seconds of a game and not the rest of something large;
+/// zero otherwise.
+fn short_backlog(buffer: &SendBuffer, source: &Source) -> usize {
+    let unsent = buffer.unsent();
+    if unsent <= MAX_SHORT_BACKLOG && !source.has_backlog { unsent + 1 } else { 0 }
 }
