@@ -17,6 +17,9 @@
 //! failure                             error codes, the last error of a thread, panics
 //! gamemaker                           the same for engines that know only `double` and `char*`
 //! ```
+
+// The comments are those of the C header, where an IPv6 address in brackets is not a link.
+#![allow(rustdoc::broken_intra_doc_links)]
 #![allow(non_camel_case_types, reason = "types have the names that they have in C")]
 
 mod announcer;
