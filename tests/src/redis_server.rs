@@ -4,7 +4,7 @@ use crate::{skip::skip, wait::eventually};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
-    fs,
+    env, fs,
     net::{TcpListener, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},
@@ -144,6 +144,8 @@ fn free_port() -> u16 {
 fn spawn(port: u16, arguments: &[String]) -> Option<Child> {
     let mut command = Command::new("redis-server");
     command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--daemonize", "no"]);
+    // A replica receives its first copy of the data as a file.
+    command.args(["--rdb-del-sync-files", "yes"]).current_dir(env::temp_dir());
     // With TLS, the same port.
     let is_tls = arguments.iter().any(|argument| argument == "--tls-cert-file");
     let (plain, tls) = if is_tls { (0, port) } else { (port, 0) };

@@ -1,6 +1,6 @@
 //! Rules about the project's files that no compiler checks.
 
-use crate::{Stop, portability, workspace::Workspace};
+use crate::{Stop, portability, readmes, workspace::Workspace};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -20,7 +20,8 @@ const HOMES: &[&str] =
 const LEFTOVERS: &[&str] = &[concat!("to", "do!("), concat!("db", "g!(")];
 
 pub fn check(workspace: &Workspace) -> Result<(), Stop> {
-    let problems = problems(&workspace.root).map_err(Stop::while_doing("read the project's files"))?;
+    let mut problems = problems(&workspace.root).map_err(Stop::while_doing("read the project's files"))?;
+    problems.extend(readmes::problems(&workspace.root)?);
     if problems.is_empty() { Ok(()) } else { Err(Stop::Failed(problems.join("\n"))) }
 }
 

@@ -10,6 +10,7 @@ mod hygiene;
 mod package;
 mod portability;
 mod progress;
+mod readmes;
 mod requirements;
 mod screenshots;
 mod skipped;
@@ -59,6 +60,9 @@ cargo xtask package [--profile NAME] [dev | wheel]
     a Debian package where dpkg-deb is installed), `wheel` the Python package.
       cargo xtask package wheel         the wheel alone
       cargo xtask package --profile dev all, quickly built and slow
+
+cargo xtask readmes
+    Writes the README of each crate from the first page of its documentation. `cargo xtask test` compares them.
 
 cargo xtask screenshots
     Takes the pictures of the README (docs/pictures) from the demo, with chromium and tmux.
@@ -111,10 +115,11 @@ fn run(mut arguments: Vec<String>) -> Result<(), Stop> {
         "fuzz" => fuzz::run(&workspace, args),
         "bench" => bench::run(&workspace, args),
         "package" => package::run(&workspace, args),
+        "readmes" => readmes::write(&workspace),
         "screenshots" => screenshots::run(&workspace, args),
         "soak" => soak::run(&workspace, args),
         _ => Err(Stop::Usage(format!(
-            "unknown task `{verb}`; the tasks are test, check, fuzz, bench, package, screenshots and soak (see cargo xtask --help)"
+            "unknown task `{verb}`; the tasks are test, check, fuzz, bench, package, readmes, screenshots and soak (see cargo xtask --help)"
         ))),
     }
 }
@@ -152,6 +157,7 @@ mod tests {
             "--executions",
             "package",
             "--profile",
+            "readmes",
         ] {
             assert!(HELP.contains(word), "{word}");
         }
