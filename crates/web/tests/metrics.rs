@@ -158,5 +158,23 @@ fn the_dashboard_and_the_alerts_use_existing_series() {
     assert!(names.len() > 25, "{names:?}");
 }
 
+#[test]
+fn every_metric_is_documented_with_its_help_text() {
+    let (site, _history, _dir) = site();
+    let text = site.get("/metrics").text();
+    let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let helps = text.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split_once(' '));
+    let mut rows = Vec::new();
+    for ((name, kind), (described, help)) in kinds.zip(helps) {
+        assert_eq!(name, described);
+        rows.push(format!("| `{name}` | {kind} | {help} |"));
+    }
+    assert!(rows.len() > 50);
+    for row in rows {
+        assert!(DOCUMENTED.lines().any(|line| line == row), "docs/metrics.md has no line {row}");
+    }
+}
+
+const DOCUMENTED: &str = include_str!("../../../docs/metrics.md");
 const DASHBOARD: &str = include_str!("../../../packaging/grafana/rallypoint.json");
 const RULES: &str = include_str!("../../../packaging/prometheus/rallypoint.rules.yml");
