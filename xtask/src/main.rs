@@ -3,6 +3,7 @@
 
 mod args;
 mod bench;
+mod book;
 mod check;
 mod examples;
 mod fuzz;
@@ -54,6 +55,9 @@ cargo xtask bench [--print] [SUITE]
     Measures one suite or all of them in the profile `dist`, and writes their sections of docs/benchmarks.md.
       cargo xtask bench                 all suites
       cargo xtask bench --print wire    one suite, printed only
+
+cargo xtask book
+    Builds the book (mdBook) from docs/ into target/book, and checks its links.
 
 cargo xtask package [--profile NAME] [dev | wheel]
     Builds librallypoint and packs it, into target/packages: `dev` is library, header and pkg-config file (an archive, and
@@ -113,13 +117,14 @@ fn run(mut arguments: Vec<String>) -> Result<(), Stop> {
         "test" => steps::run(&workspace, args),
         "check" => check::run(&workspace, args),
         "fuzz" => fuzz::run(&workspace, args),
+        "book" => book::run(&workspace),
         "bench" => bench::run(&workspace, args),
         "package" => package::run(&workspace, args),
         "readmes" => readmes::write(&workspace),
         "screenshots" => screenshots::run(&workspace, args),
         "soak" => soak::run(&workspace, args),
         _ => Err(Stop::Usage(format!(
-            "unknown task `{verb}`; the tasks are test, check, fuzz, bench, package, readmes, screenshots and soak (see cargo xtask --help)"
+            "unknown task `{verb}`; the tasks are test, check, fuzz, bench, book, package, readmes, screenshots and soak (see cargo xtask --help)"
         ))),
     }
 }
@@ -158,6 +163,7 @@ mod tests {
             "package",
             "--profile",
             "readmes",
+            "book",
         ] {
             assert!(HELP.contains(word), "{word}");
         }

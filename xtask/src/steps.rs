@@ -1,6 +1,6 @@
 //! `cargo xtask test`: runs one step after the other, until one fails.
 
-use crate::{Stop, args::Args, examples, hygiene, progress, requirements, skipped, workspace::Workspace};
+use crate::{Stop, args::Args, book, examples, hygiene, progress, requirements, skipped, workspace::Workspace};
 use std::{
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -63,6 +63,9 @@ const STEPS: &[Step] = &[
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::internal("examples", "the examples that end by themselves", examples::check)
         .takes(10)
+        .only_in(&[Extent::Normal, Extent::Full]),
+    Step::internal("book", "the book is built, and its links lead somewhere", book::run)
+        .takes(40)
         .only_in(&[Extent::Normal, Extent::Full]),
     // A directory of its own: otherwise each run would build everything again for the other flags.
     Step::cargo(
