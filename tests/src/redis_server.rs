@@ -3,13 +3,14 @@
 use crate::{skip::skip, wait::eventually};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
+use socket2::{Domain, Socket, Type};
 use std::{
-    env, fs,
-    net::{TcpListener, TcpStream},
+    fs,
+    io::{self, BufRead, BufReader},
+    net::{Ipv4Addr, SocketAddr},
     path::Path,
     process::{Child, Command, Stdio},
     thread,
-    time::{Duration, Instant},
 };
 use tempfile::TempDir;
 
@@ -17,8 +18,10 @@ use tempfile::TempDir;
 #[derive(Debug)]
 pub struct RedisServer {
     process: Child,
-    port: u16,
+    port: ReservedPort,
     arguments: Vec<String>,
+    /// Its working directory: a replica writes what it receives to a file, which any server that is started there would load.
+    directory: TempDir,
 }
 
 impl RedisServer {
@@ -36,50 +39,44 @@ impl RedisServer {
             return None;
         }
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-        // A port that is free now can be taken before the server binds it.
-        for _ in 0..10 {
-            let port = free_port();
-            if let Some(process) = spawn(port, &arguments) {
-                return Some(Self { process, port, arguments });
-            }
-        }
-        panic!("redis-server does not start");
+        let port = ReservedPort::new();
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let process = spawn(port.number, directory.path(), &arguments).expect("redis-server starts");
+        Some(Self { process, port, arguments, directory })
     }
 
-    /// Starts Sentinel for a master, under the service name `main`. `directory` is for its configuration file.
+    /// Starts Sentinel for a master, under the service name `main`.
     ///
     /// # Panics
     /// If it does not start.
     #[must_use]
-    pub fn start_sentinel(master: &Self, directory: &Path) -> Self {
-        for _ in 0..10 {
-            let port = free_port();
-            let file = directory.join(format!("sentinel-{port}.conf"));
-            let monitor = format!("sentinel monitor main 127.0.0.1 {} 1", master.port);
-            let text = format!(
-                "bind 127.0.0.1\nport {port}\n{monitor}\nsentinel down-after-milliseconds main 1000\n\
-                 sentinel failover-timeout main 5000\n"
-            );
-            fs::write(&file, text).expect("a writable directory");
-            let mut command = Command::new("redis-server");
-            command.arg(&file).arg("--sentinel");
-            if let Some(process) = wait(command, port) {
-                return Self { process, port, arguments: Vec::new() };
-            }
-        }
-        panic!("redis-sentinel does not start");
+    pub fn start_sentinel(master: &Self) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let port = ReservedPort::new();
+        let number = port.number;
+        let file = directory.path().join("sentinel.conf");
+        let monitor = format!("sentinel monitor main 127.0.0.1 {} 1", master.port());
+        let text = format!(
+            "bind 127.0.0.1\nport {number}\n{monitor}\nsentinel down-after-milliseconds main 1000\n\
+             sentinel failover-timeout main 5000\n"
+        );
+        fs::write(&file, text).expect("a writable directory");
+        let mut command = Command::new("redis-server");
+        command.arg(&file).arg("--sentinel");
+        let process = wait(command, "Sentinel ID is").expect("redis-sentinel starts");
+        Self { process, port, arguments: Vec::new(), directory }
     }
 
     /// Its port on 127.0.0.1.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.port
+        self.port.number
     }
 
     /// Its address.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        format!("redis://127.0.0.1:{}", self.port())
     }
 
     /// Kills the server.
@@ -104,13 +101,8 @@ impl RedisServer {
     /// If it does not start.
     pub fn restart(&mut self) {
         self.stop();
-        for _ in 0..100 {
-            if let Some(process) = spawn(self.port, &self.arguments) {
-                self.process = process;
-                return;
-            }
-        }
-        panic!("redis-server does not start again");
+        self.directory = tempfile::tempdir().expect("a temporary directory");
+        self.process = spawn(self.port(), self.directory.path(), &self.arguments).expect("redis-server starts again");
     }
 
     /// Runs a command with redis-cli, and returns its output.
@@ -119,7 +111,7 @@ impl RedisServer {
     /// If redis-cli cannot be run.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> String {
-        let output = Command::new("redis-cli").arg("-p").arg(self.port.to_string()).args(arguments).output();
+        let output = Command::new("redis-cli").arg("-p").arg(self.port().to_string()).args(arguments).output();
         String::from_utf8_lossy(&output.expect("redis-cli").stdout).trim().to_owned()
     }
 }
@@ -130,45 +122,63 @@ impl Drop for RedisServer {
     }
 }
 
-/// A port that is free now, and whose port for the bus of a Redis Cluster, 10,000 above it, exists and is free.
-fn free_port() -> u16 {
-    loop {
-        let port =
-            TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port();
-        if port < 55_000 && TcpListener::bind(("127.0.0.1", port + 10_000)).is_ok() {
-            return port;
+/// A port of 127.0.0.1, and the one 10,000 above it for the bus of a Redis Cluster. As long as this value exists, the system gives them to no
+/// program that asks for any free port; a server that is told to use them can. Without it, a store that a test stops, or has not started
+/// yet, could turn out to be that of another test, whose nodes would join the cluster.
+#[derive(Debug)]
+struct ReservedPort {
+    number: u16,
+    _sockets: [Socket; 2],
+}
+
+impl ReservedPort {
+    fn new() -> Self {
+        loop {
+            let Ok(first) = bind(0) else { continue };
+            let addr = first.local_addr().ok().and_then(|addr| addr.as_socket());
+            let number = addr.expect("an IPv4 address").port();
+            if number < 55_000
+                && let Ok(second) = bind(number + 10_000)
+            {
+                return Self { number, _sockets: [first, second] };
+            }
         }
     }
 }
 
-fn spawn(port: u16, arguments: &[String]) -> Option<Child> {
+/// A socket that is bound and does not listen: connections to it are refused. Servers can bind the same port, because they, too, allow
+/// it to be shared until one of them listens.
+fn bind(port: u16) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into())?;
+    Ok(socket)
+}
+
+fn spawn(port: u16, directory: &Path, arguments: &[String]) -> Option<Child> {
     let mut command = Command::new("redis-server");
+    command.current_dir(directory);
     command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--daemonize", "no"]);
-    // A replica receives its first copy of the data as a file.
-    command.args(["--rdb-del-sync-files", "yes"]).current_dir(env::temp_dir());
     // With TLS, the same port.
     let is_tls = arguments.iter().any(|argument| argument == "--tls-cert-file");
     let (plain, tls) = if is_tls { (0, port) } else { (port, 0) };
     command.arg("--port").arg(plain.to_string()).arg("--tls-port").arg(tls.to_string()).args(arguments);
-    wait(command, port)
+    wait(command, "Ready to accept connections")
 }
 
-/// Starts a server and waits until it listens. `None` if it ends.
-fn wait(mut command: Command, port: u16) -> Option<Child> {
-    let mut process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
-    let end = Instant::now() + Duration::from_secs(10);
-    while Instant::now() < end {
-        if process.try_wait().ok()?.is_some() {
-            return None;
+/// Starts a server and waits until it logs that it is ready: a port that can be reached could be another program's. `None` if it ends.
+fn wait(mut command: Command, ready: &str) -> Option<Child> {
+    let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+    let mut log = BufReader::new(process.stdout.take()?);
+    let mut line = Vec::new();
+    while log.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+        if String::from_utf8_lossy(&line).contains(ready) {
+            // The rest of the log is read, so that the server never waits for that.
+            thread::spawn(move || io::copy(&mut log, &mut io::sink()));
+            return Some(process);
         }
-        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-            // Another server may have taken the port: then this one ends.
-            thread::sleep(Duration::from_millis(50));
-            return process.try_wait().ok()?.is_none().then_some(process);
-        }
-        thread::sleep(Duration::from_millis(10));
+        line.clear();
     }
-    let _ = process.kill();
     let _ = process.wait();
     None
 }
@@ -207,7 +217,7 @@ impl RedisCluster {
             ];
             servers.push(RedisServer::start(&arguments)?);
         }
-        let addrs: Vec<_> = servers.iter().map(|server| format!("127.0.0.1:{}", server.port)).collect();
+        let addrs: Vec<_> = servers.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
         let mut create = Command::new("redis-cli");
         create.args(["--cluster", "create"]).args(&addrs).args(["--cluster-replicas", "1", "--cluster-yes"]);
         let output = create.output().expect("redis-cli");
@@ -225,7 +235,7 @@ impl RedisCluster {
     /// The address of the cluster: some of its servers.
     #[must_use]
     pub fn url(&self) -> String {
-        let addrs: Vec<_> = self.servers.iter().map(|server| format!("127.0.0.1:{}", server.port)).collect();
+        let addrs: Vec<_> = self.servers.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
         format!("redis://{}", addrs.join(","))
     }
 
@@ -247,4 +257,34 @@ impl RedisCluster {
 
 fn is_master_of(server: &RedisServer, key: &str) -> bool {
     server.command(&["EXISTS", key]) == "1" && server.command(&["ROLE"]).starts_with("master")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_at_the_port_of_another_is_not_taken_for_it() {
+        let Some(mut server) = RedisServer::start(&[]) else { return };
+        assert!(spawn(server.port(), server.directory.path(), &[]).is_none());
+        server.stop();
+        assert!(std::net::TcpStream::connect(("127.0.0.1", server.port())).is_err(), "connections are refused");
+        server.restart();
+        assert_eq!(server.command(&["PING"]), "PONG");
+    }
+    /// Another server would begin with the data of the replica.
+    #[test]
+    fn a_replica_leaves_no_data_behind() {
+        let Some(master) = RedisServer::start(&[]) else { return };
+        assert_eq!(master.command(&["SET", "key", "value"]), "OK");
+        let port = master.port().to_string();
+        let Some(mut replica) = RedisServer::start(&["--replicaof", "127.0.0.1", &port]) else { return };
+        eventually("the replica has the data", || replica.command(&["GET", "key"]) == "value");
+        assert!(!Path::new("dump.rdb").exists(), "a file in the working directory of the tests");
+        let Some(other) = RedisServer::start(&[]) else { return };
+        assert_eq!(other.command(&["DBSIZE"]), "0");
+        replica.arguments.clear();
+        replica.restart();
+        assert_eq!(replica.command(&["DBSIZE"]), "0");
+    }
 }

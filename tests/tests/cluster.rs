@@ -1,7 +1,8 @@
 //! Several nodes serve one list, through a real redis-server.
 
 use rallypoint_harness::{
-    GameServer, Lobby, LobbyBuilder, RedisServer, eventually, has_ipv6, http_get, rallypoint, run, skip, stderr, stdout,
+    GameServer, Lobby, LobbyBuilder, RedisServer, eventually, has_ipv6, http_get, rallypoint, run, skip, stderr,
+    stdout, wait_for,
 };
 use std::{
     io::{BufRead, BufReader, Write},
@@ -114,15 +115,13 @@ fn a_node_that_starts_after_all_others_were_killed_has_everything() {
 fn l13_public_ids_agree_and_server_ids_stay_secret() {
     let Some(store) = RedisServer::start(&[]) else { return };
     let nodes = nodes::<2>(&store);
-    let id = *b"a secret ID here";
-    nodes[0].register(&GameServer::named("a").with_id(id));
+    nodes[0].register(&GameServer::named("a").with_id(*b"a secret ID here"));
     wait_until_listed(&nodes, &["a"]);
-    let ids = |node: &Lobby| {
-        let (_, body) = http_get(node.http(), "/api/v1/servers");
-        body.split("\"id\":\"").nth(1).map(|rest| rest[..32].to_owned())
-    };
-    eventually("both nodes show the server", || ids(&nodes[0]).is_some() && ids(&nodes[1]).is_some());
-    assert_eq!(ids(&nodes[0]), ids(&nodes[1]));
+    let list = |node: &Lobby| http_get(node.http(), "/api/v1/servers").1;
+    let id = |list: &str| list.split("\"id\":\"").nth(1).map(|rest| rest[..32].to_owned());
+    let lists = [0, 1]
+        .map(|node| wait_for("the server is shown", || Some(list(&nodes[node])).filter(|list| id(list).is_some())));
+    assert_eq!(id(&lists[0]), id(&lists[1]), "{lists:?}");
     for key in ["entry", "at", "lease", "log"] {
         let kind = match key {
             "lease" => vec!["ZRANGE", "{rp:rallypoint}:lease", "0", "-1"],

@@ -28,8 +28,7 @@ fn wait_until_listed(nodes: &[Lobby], names: &[&str]) {
 #[test]
 fn sentinel_names_the_store() {
     let Some(store) = RedisServer::start(&[]) else { return };
-    let directory = tempfile::tempdir().unwrap();
-    let sentinel = RedisServer::start_sentinel(&store, directory.path());
+    let sentinel = RedisServer::start_sentinel(&store);
     let url = format!("redis+sentinel://127.0.0.1:{}/main", sentinel.port());
     let nodes = [node(&url, "a").start(), node(&url, "b").start()];
     nodes[0].register(&GameServer::named("a"));
@@ -41,8 +40,7 @@ fn sentinel_names_the_store() {
 fn sentinel_names_another_store_after_a_failover() {
     let Some(mut master) = RedisServer::start(&[]) else { return };
     let Some(replica) = RedisServer::start(&["--replicaof", "127.0.0.1", &master.port().to_string()]) else { return };
-    let directory = tempfile::tempdir().unwrap();
-    let sentinel = RedisServer::start_sentinel(&master, directory.path());
+    let sentinel = RedisServer::start_sentinel(&master);
     let url = format!("redis+sentinel://127.0.0.1:{}/main", sentinel.port());
     let nodes = [node(&url, "a").start(), node(&url, "b").start()];
     nodes[0].register(&GameServer::named("a"));
