@@ -109,6 +109,43 @@ fn garbage_is_counted_and_the_list_stays() {
     nodes.iter().for_each(|node| node.wait_until_listed(&["a", "b", "c"]));
 }
 
+/// Values that are larger than what nodes write are skipped by the store's scripts, or end the connection before they are received.
+#[cfg(target_os = "linux")]
+#[test]
+fn huge_values_are_not_kept() {
+    const LARGE: &str = "local large = string.rep('x', 20000000) ";
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = nodes(&store);
+    let key = |name: &str| format!("{{rp:rallypoint}}:{name}");
+    for (name, command) in [
+        ("entry", "return redis.call('HSET', KEYS[1], 'garbage', large)"),
+        ("ban", "return redis.call('HSET', KEYS[1], 'garbage', large)"),
+        ("node", "return redis.call('HSET', KEYS[1], 'garbage', large)"),
+        ("msg", "return redis.call('XADD', KEYS[1], '*', 'm', large)"),
+        (
+            "log",
+            "local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1) return redis.call('XADD', KEYS[1], seq .. '-0', 'k', large)",
+        ),
+    ] {
+        run(&store, &["EVAL", &format!("{LARGE}{command}"), "2", &key(name), &key("meta")]);
+    }
+    let third = builder(&store, "c").start();
+    third.wait_until_logged("joined the cluster");
+    nodes[0].register(&GameServer::named("c").port(8192));
+    for node in nodes.iter().chain([&third]) {
+        node.wait_until_listed(&["a", "b", "c"]);
+        let peak = node.process().peak_memory();
+        assert!(peak < 64 << 20, "{} MB", peak >> 20);
+    }
+    eventually("it is counted", || {
+        let (_, metrics) = http_get(third.http(), "/metrics");
+        metrics.lines().any(|line| line == "rallypoint_cluster_events_total{event=\"malformed\"} 1")
+    });
+    nodes.iter().for_each(|node| {
+        eventually("the node is in contact", || http_get(node.http(), "/readyz").1.contains(r#""cluster":"connected""#))
+    });
+}
+
 /// The numbers of later records would be too low for the log.
 #[test]
 fn a_record_with_a_far_number() {

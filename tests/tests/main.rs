@@ -10,6 +10,8 @@ mod cluster_broken_store;
 mod cluster_partition;
 mod cluster_probes;
 mod cluster_stores;
+mod cluster_totals;
+mod cluster_versions;
 mod damaged_files;
 mod demo;
 mod dual_stack_entries;

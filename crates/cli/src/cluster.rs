@@ -6,7 +6,7 @@ use crate::{
     runtime,
     stdio::print_stdout,
 };
-use rallypoint_cluster::{StoreClient, StoreStatus};
+use rallypoint_cluster::{FORMAT, StoreClient, StoreStatus};
 use std::{fmt::Write, path::PathBuf};
 
 /// Show the state of a cluster: several lobbies with one list
@@ -111,6 +111,11 @@ fn problem(status: &StoreStatus) -> Option<String> {
             "no node has joined a cluster with this name: check the address of the store and cluster.name".into(),
         );
     }
+    if let Some(format) = status.format.filter(|format| *format > FORMAT) {
+        return Some(format!(
+            "the store is used by nodes of a later version (format {format}, this program knows {FORMAT}): update this program"
+        ));
+    }
     let live: Vec<_> = status.nodes.iter().filter(|node| node.is_live).collect();
     if live.is_empty() {
         return Some("no node of the cluster is running".into());
@@ -130,6 +135,7 @@ mod tests {
         let node = |(name, is_live): &(&str, bool)| StoreNode {
             name: (*name).into(),
             version: "0.1.0".into(),
+            format: 1,
             is_live: *is_live,
             age_ms: 5,
             behind: 0,

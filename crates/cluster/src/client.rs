@@ -1,5 +1,7 @@
 //! The store itself: connections to Redis or Valkey, and the commands for each request.
 
+mod bounded_connection;
+mod bounded_stream;
 mod connection;
 mod error;
 mod messages;
@@ -29,10 +31,13 @@ use std::time::Duration;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long the store waits for a record of the log.
-const LOG_TIMEOUT: Duration = Duration::from_secs(1);
+const LOG_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Number of log records per request. A record has up to 100 kB, usually 300 bytes.
 const LOG_RECORDS: usize = 500;
+
+/// Maximum number of bans that are read.
+const MAX_BANS: usize = 20_000;
 
 /// Number of entries per step of a scan.
 const SCAN_COUNT: usize = 1_000;
@@ -149,6 +154,7 @@ impl StoreClient {
             }
             Request::Tick { epoch, token, node, report } => {
                 let mut command = self.script(Script::Tick);
+                let report = report.as_deref().unwrap_or_default();
                 command.arg(epoch).arg(token).arg(node.to_string()).arg(report);
                 Ok(replies::ticked(connection.query(&command).await?))
             }
@@ -161,21 +167,20 @@ impl StoreClient {
             }
             Request::Renew(leases) => self.renew(connection, leases).await.map(Some),
             Request::Fetch(ids) => {
-                let mut command = redis::cmd("HMGET");
-                command.arg(&self.keys.all[ENTRY]);
+                let mut command = self.script(Script::Fetch);
                 for id in ids {
                     command.arg(id.as_bytes());
                 }
                 Ok(replies::fetched(connection.query(&command).await?))
             }
             Request::Scan { cursor } => {
-                let mut command = redis::cmd("HSCAN");
-                command.arg(&self.keys.all[ENTRY]).arg(cursor.to_string()).arg("COUNT").arg(SCAN_COUNT);
+                let mut command = self.script(Script::Scan);
+                command.arg(cursor.to_string()).arg(SCAN_COUNT);
                 Ok(replies::scanned(connection.query(&command).await?))
             }
             Request::Bans => {
-                let mut command = redis::cmd("HGETALL");
-                command.arg(&self.keys.all[BAN]);
+                let mut command = self.script(Script::Bans);
+                command.arg(MAX_BANS);
                 Ok(replies::bans(connection.query(&command).await?))
             }
             Request::ReadLog { after } => {

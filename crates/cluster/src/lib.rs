@@ -33,8 +33,8 @@ pub use node::{ClusterNode, NodeConfig, NodeState, NodeStats, Update};
 pub use record::{EntryBody, EntryValue, LogRecord, MalformedRecord, RecordKind};
 pub(crate) use report::{NodeReport, reported_nodes};
 pub use request::{
-    Conflict, FORMAT, LeaseWrite, NodeRow, OpenedStore, Reply, Request, RequestId, RequestKind, StoreError,
-    StoreErrorKind, Ticked, Write, WriteResult,
+    Conflict, FORMAT, LeaseWrite, NodeRow, OLDEST_FORMAT, OpenedStore, Reply, Request, RequestId, RequestKind,
+    StoreError, StoreErrorKind, Ticked, Write, WriteResult,
 };
 pub use secret::{ClusterSecret, SecretError};
 pub use service::{ClusterOptions, ClusterService, ClusterStartError, OUTAGE_LIMIT, PreparedNode};

@@ -3,6 +3,7 @@
 //! A message is an entry of the stream `msg`, in JSON. It is kept for some minutes, so that a node that joins learns what the others
 //! found out before. Nothing is lost for good with a message: reports are repeated.
 
+use crate::MalformedRecord;
 use rallypoint_lobby::{Differences, NodeLatency, NodeOutcome, Verification, VerificationResult};
 use rallypoint_lobby_proto::PublicId;
 use rallypoint_query_proto::{Player, ServerInfo, Team};
@@ -54,6 +55,11 @@ pub(crate) enum Body {
     Answer { number: u64, outcomes: Vec<SharedOutcome> },
 }
 
+impl Body {
+    /// Names of the variants.
+    const KINDS: [&str; 4] = ["latencies", "results", "question", "answer"];
+}
+
 /// A [`VerificationResult`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SharedResult {
@@ -100,10 +106,20 @@ impl Message {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Parses a message; `None` if it is not one of a node of this version.
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let message: Self = (bytes.len() <= MAX_MESSAGE).then(|| serde_json::from_slice(bytes).ok())??;
-        crate::is_valid_name(&message.name).then_some(message)
+    /// Parses a message; `Ok(None)` if it is of a kind that only later versions have.
+    pub fn parse(bytes: &[u8]) -> Result<Option<Self>, MalformedRecord> {
+        if bytes.len() > MAX_MESSAGE {
+            return Err(MalformedRecord);
+        }
+        let fields: serde_json::Map<_, _> = serde_json::from_slice(bytes).map_err(|_| MalformedRecord)?;
+        let name = fields.get("name").and_then(|name| name.as_str()).unwrap_or_default();
+        if !crate::is_valid_name(name) {
+            return Err(MalformedRecord);
+        }
+        if !Body::KINDS.iter().any(|kind| fields.contains_key(*kind)) {
+            return Ok(None);
+        }
+        serde_json::from_value(fields.into()).map(Some).map_err(|_| MalformedRecord)
     }
 }
 
@@ -205,7 +221,7 @@ mod tests {
     use super::*;
 
     fn round_trip(body: Body) -> Message {
-        Message::parse(&Message { from: 7, name: "eu-1".into(), body }.emit()).unwrap()
+        Message::parse(&Message { from: 7, name: "eu-1".into(), body }.emit()).unwrap().unwrap()
     }
 
     #[test]
@@ -259,8 +275,17 @@ mod tests {
         let Body::Answer { number: 3, outcomes } = round_trip(body).body else { panic!("another message") };
         assert_eq!(SharedOutcome::outcomes(&node, outcomes), [outcome]);
         for garbage in [&b""[..], b"{}", b"[]", b"\xff", br#"{"from":1,"name":"a b","latencies":[]}"#] {
-            assert!(Message::parse(garbage).is_none());
+            assert!(Message::parse(garbage).is_err());
         }
-        assert!(Message::parse(&vec![b' '; MAX_MESSAGE + 1]).is_none());
+        assert!(Message::parse(&vec![b' '; MAX_MESSAGE + 1]).is_err());
+    }
+
+    #[test]
+    fn fields_and_kinds_of_later_versions_are_ignored() {
+        let known =
+            br#"{"from":1,"name":"a","at":5,"question":{"number":2,"address":"192.0.2.1","port":7},"later":[]}"#;
+        let message = Message::parse(known).unwrap().unwrap();
+        assert!(matches!(message.body, Body::Question { number: 2, .. }));
+        assert!(matches!(Message::parse(br#"{"from":1,"name":"a","later":{"x":[1]}}"#), Ok(None)));
     }
 }

@@ -12,7 +12,9 @@ pub use update::Update;
 
 use crate::{
     StoreClock,
-    request::{FORMAT, NodeRow, OpenedStore, Reply, Request, RequestId, RequestKind, StoreError},
+    request::{
+        FORMAT, NodeRow, OLDEST_FORMAT, OpenedStore, Reply, Request, RequestId, RequestKind, StoreError, StoreErrorKind,
+    },
 };
 use contact::Contact;
 use loading::Loading;
@@ -24,6 +26,9 @@ use std::{
     collections::{HashMap, VecDeque},
     time::{Duration, Instant},
 };
+
+/// Interval between two reports of a node about itself: every third tick.
+const REPORT_INTERVAL: Duration = Duration::from_millis(2_900);
 
 /// Interval between two ticks.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
@@ -97,6 +102,10 @@ pub struct ClusterNode {
     next_tick: Instant,
     /// The position in the log when the last tick was sent.
     tick_seq: u64,
+    /// Number of servers in the store, as far as this node knew, when the last tick was sent.
+    tick_known: usize,
+    /// When the node reports itself again.
+    next_report: Instant,
     /// Until when the registry keeps servers of other nodes.
     remote_deadline: Instant,
     /// The content of the store that is known here.
@@ -130,6 +139,8 @@ impl ClusterNode {
             clock: StoreClock::default(),
             next_tick: now,
             tick_seq: 0,
+            tick_known: 0,
+            next_report: now,
             remote_deadline: now,
             epoch: None,
             position: LogPosition::default(),
@@ -216,8 +227,15 @@ impl ClusterNode {
         if now >= self.next_tick && self.contact.is_idle(RequestKind::Tick) {
             self.next_tick = now + TICK_INTERVAL;
             self.tick_seq = self.position.seq;
+            self.tick_known = self.known.len();
             let token = self.next_token();
-            return Some(Request::Tick { epoch, token, node: self.config.node, report: self.report.clone() });
+            let mut report = None;
+            if now >= self.next_report {
+                self.next_report = now + REPORT_INTERVAL;
+                report = Some(&self.report).filter(|report| !report.is_empty()).cloned();
+                self.outbox.flush_leases();
+            }
+            return Some(Request::Tick { epoch, token, node: self.config.node, report });
         }
         if self.needs_bans && self.contact.is_idle(RequestKind::Bans) {
             self.needs_bans = false;
@@ -250,7 +268,12 @@ impl ClusterNode {
             return;
         }
         match reply {
-            Err(error) => self.disconnect(now, error),
+            Err(error) => {
+                if error.kind == StoreErrorKind::TooLarge && id.kind == RequestKind::ReadLog {
+                    self.skip_log();
+                }
+                self.disconnect(now, error);
+            }
             Ok(reply) => {
                 self.contact.last = now;
                 self.handle_success(sent, now, reply);
@@ -307,6 +330,13 @@ impl ClusterNode {
         self.contact.lose(now, error);
     }
 
+    /// A record of the log cannot be read. Everything is read with the next contact instead, and the log from there on.
+    fn skip_log(&mut self) {
+        self.stats.malformed += 1;
+        self.epoch = None;
+        self.is_reload = true;
+    }
+
     /// What was read so far is incomplete.
     fn forget_partial_load(&mut self) {
         if let Some(loading) = self.loading.take() {
@@ -350,6 +380,14 @@ impl ClusterNode {
             );
             return self.contact.refuse(now + REFUSED_RETRY, reason);
         }
+        if opened.format < OLDEST_FORMAT {
+            let format = opened.format;
+            let reason = format!(
+                "the store is used by nodes of an earlier version (format {format}, this program needs {OLDEST_FORMAT} or later): \
+                 update those nodes, or choose another cluster name"
+            );
+            return self.contact.refuse(now + REFUSED_RETRY, reason);
+        }
         if opened.secret_check != self.config.secret_check {
             let reason = "the nodes in the store have another secret: give all nodes the same one, or choose another cluster name";
             return self.contact.refuse(now + REFUSED_RETRY, reason.into());
@@ -358,6 +396,7 @@ impl ClusterNode {
         self.clock.handle_sample(sent, now, opened.time);
         self.next_tick = now;
         self.needs_bans = true;
+        self.next_report = now;
         // After a longer outage the registry has dropped servers that the store may still have.
         let is_complete = now < self.remote_deadline;
         self.extend_remote_deadline(now);

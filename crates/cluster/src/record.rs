@@ -130,7 +130,9 @@ impl EntryValue {
             return Err(MalformedRecord);
         }
         let seq = u64::from_be_bytes(*reader.array("seq")?);
-        let origin = *ListingOrigin::ALL.get(usize::from(reader.u8("origin")?)).ok_or(MalformedRecord)?;
+        // A later version may have further origins, each stronger than those before it.
+        let strongest = ListingOrigin::ALL[ListingOrigin::ALL.len() - 1];
+        let origin = ListingOrigin::ALL.get(usize::from(reader.u8("origin")?)).copied().unwrap_or(strongest);
         let transport = transport(reader.u8("transport")?)?;
         let v4 = parse_endpoint::<4>(&mut reader, |ip| Ipv4Addr::from(ip).into())?;
         let v6 = parse_endpoint::<16>(&mut reader, |ip| Ipv6Addr::from(ip).into())?;
@@ -210,7 +212,8 @@ pub(crate) fn parse_id(bytes: &[u8]) -> Result<PublicId, MalformedRecord> {
     Ok(PublicId::from_bytes(id))
 }
 
-/// The reason for which a node removed a server; `None` if its leases ended.
+/// The reason for which a node removed a server; `None` if its leases ended. A later version may have others: the server is gone
+/// then, too.
 fn parse_reason(code: &[u8]) -> Result<Option<UnlistReason>, MalformedRecord> {
     let reasons = [
         UnlistReason::Unregistered,
@@ -225,7 +228,9 @@ fn parse_reason(code: &[u8]) -> Result<Option<UnlistReason>, MalformedRecord> {
     if code == UnlistReason::Expired.code().as_bytes() {
         return Ok(None);
     }
-    reasons.into_iter().find(|reason| reason.code().as_bytes() == code).map(Some).ok_or(MalformedRecord)
+    let is_code = !code.is_empty() && code.iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'_');
+    let known = reasons.into_iter().find(|reason| reason.code().as_bytes() == code);
+    known.or(is_code.then_some(UnlistReason::Expired)).map(Some).ok_or(MalformedRecord)
 }
 
 /// The byte of a transport in the store.
@@ -294,7 +299,8 @@ mod tests {
             let reason = parse_reason(code.as_bytes()).unwrap();
             assert_eq!(reason.map_or("expired", UnlistReason::code), code);
         }
-        assert_eq!(parse_reason(b"x"), Err(MalformedRecord));
+        assert_eq!(parse_reason(b"later"), Ok(Some(UnlistReason::Expired)));
+        assert_eq!(parse_reason(b"\xff"), Err(MalformedRecord));
     }
 
     #[test]

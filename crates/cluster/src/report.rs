@@ -15,6 +15,8 @@ const MAX_TEXT: usize = 64;
 pub(crate) struct NodeReport {
     pub name: String,
     pub version: String,
+    /// The latest layout of the store that it knows; 0 if it does not say so.
+    pub format: u32,
     pub seq: u64,
     pub listed: u64,
     pub behind: u64,

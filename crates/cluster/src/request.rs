@@ -6,8 +6,17 @@ use rallypoint_wire::lobby::Transport;
 use std::net::SocketAddr;
 use thiserror::Error;
 
-/// Version of the layout of keys and values. A node refuses a store with a later one.
+/// Version of the layout of keys and values. A node refuses a store with a later one, or with one before [`OLDEST_FORMAT`].
+///
+/// Nodes of neighbouring versions have the same layout, or know each other's. These additions leave it as it is, because earlier versions
+/// ignore them: keys, fields of `meta`, of log records, messages and reports, kinds of messages, flags of entries, origins, reasons for a
+/// removal, and kinds of log records that do not change the list. Anything else needs another format. A node that knows it goes on with
+/// the old one until all nodes report that they know the new one, and then begins a new epoch: a node that does not know the format
+/// reads it when it opens the store again, and is refused.
 pub const FORMAT: u32 = 1;
+
+/// The oldest layout that this version works with.
+pub const OLDEST_FORMAT: u32 = 1;
 
 /// Identifies a request, so that its reply can be matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +42,7 @@ pub enum RequestKind {
     Scan,
     /// [`Request::Bans`].
     Bans,
-    /// [`Request::ReadLog`]. It can take a second, and is executed on a connection of its own.
+    /// [`Request::ReadLog`]. It can take some seconds, and is executed on a connection of its own.
     ReadLog,
 }
 
@@ -55,8 +64,8 @@ pub enum Request {
         token: [u8; 16],
         /// The node.
         node: u64,
-        /// What the node reports about itself.
-        report: Vec<u8>,
+        /// What the node reports about itself, if it is time for a report.
+        report: Option<Vec<u8>>,
     },
     /// Writes changes, in this order.
     Write {
@@ -76,7 +85,7 @@ pub enum Request {
     },
     /// Reads all bans.
     Bans,
-    /// Reads the log after this change, and waits about a second for a record if there is none.
+    /// Reads the log after this change, and waits some seconds for a record if there is none.
     ReadLog {
         /// Number of the last change that is known.
         after: u64,
@@ -228,8 +237,8 @@ pub struct Ticked {
     pub token: Vec<u8>,
     /// The store's time in milliseconds.
     pub time: u64,
-    /// The nodes that reported, this one included.
-    pub nodes: Vec<NodeRow>,
+    /// The nodes that reported, this one included; only if the request had a report.
+    pub nodes: Option<Vec<NodeRow>>,
     /// Whether there are further leases that have ended.
     pub has_more: bool,
     /// Number of servers in the store.
@@ -284,6 +293,8 @@ pub enum StoreErrorKind {
     Unreachable,
     /// The store refuses changes: it is a replica, out of memory, or its disk is full.
     ReadOnly,
+    /// A reply is too large to be one of a store that only nodes write to.
+    TooLarge,
     /// The store refuses the node: password, user, certificate, or it is not Redis or Valkey.
     Rejected,
 }

@@ -92,7 +92,7 @@ impl Hostile {
                     time: self.number(),
                     report: self.bytes(),
                 });
-                let nodes = nodes.collect();
+                let nodes = Some(nodes.collect());
                 let (seq, time, servers) = (self.number(), self.number(), self.number());
                 let has_more = self.0.chance(50);
                 Reply::Ticked(Some(Ticked { seq, token: Vec::new(), time, nodes, has_more, servers }))

@@ -9,6 +9,7 @@ mod mass_expiry;
 mod nodes_converge;
 mod outages;
 mod registrations_reach_all_nodes;
+mod reordered_replies;
 mod scripts_match_the_model;
 mod store_errors;
 mod support;

@@ -57,7 +57,7 @@ async fn a_store_that_refuses_changes() {
     let mut connection = client.connect().await.unwrap();
     let open = Request::Open { epoch: [1; 16], secret_check: [1; 16] };
     client.execute(&mut connection, &open).await.unwrap();
-    let tick = Request::Tick { epoch: [1; 16], token: [0; 16], node: 1, report: Vec::new() };
+    let tick = Request::Tick { epoch: [1; 16], token: [0; 16], node: 1, report: Some(b"{}".to_vec()) };
     for (commands, repair) in [
         (vec!["REPLICAOF", "127.0.0.1", "1"], vec!["REPLICAOF", "NO", "ONE"]),
         (vec!["CONFIG", "SET", "maxmemory", "1"], vec!["CONFIG", "SET", "maxmemory", "0"]),
@@ -74,5 +74,37 @@ async fn a_store_that_refuses_changes() {
 fn a_name_with_other_characters_is_refused() {
     for name in ["", "a b", "a}b", &"x".repeat(65)] {
         assert!(StoreClient::new(&"redis://localhost".parse().unwrap(), name).is_err(), "{name}");
+    }
+}
+
+/// Whatever a program at the store's address announces, a node does not wait for more than it can keep.
+#[tokio::test]
+async fn a_reply_without_an_end() {
+    for reply in [
+        &b"$536870912\r\n"[..],
+        b"*2000000000\r\n",
+        b"+",
+        b"*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n",
+    ] {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("redis://{}", listener.local_addr().unwrap());
+        let (sent, mut count) = tokio::sync::mpsc::unbounded_channel();
+        let answer = tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let _ = tokio::io::AsyncWriteExt::write_all(&mut stream, reply).await;
+                let part = b"*1\r\n".repeat(16_384);
+                while tokio::io::AsyncWriteExt::write_all(&mut stream, &part).await.is_ok() {
+                    let _ = sent.send(part.len());
+                }
+            }
+        });
+        let (kind, message) = error(&url).await;
+        assert_eq!(kind, StoreErrorKind::TooLarge, "{message}");
+        answer.abort();
+        let mut total = 0;
+        while let Ok(length) = count.try_recv() {
+            total += length;
+        }
+        assert!(total < 32 << 20, "{total} bytes were sent");
     }
 }

@@ -61,13 +61,16 @@ impl Recording {
     }
 }
 
+/// How long a node of a cluster waits for the servers of the others before it samples its list.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// Samples the lists at once and then every full minute. The history's own thread reads the snapshot.
 async fn sample(service: LobbyService, history: Arc<History>) {
-    let mut events = service.subscribe();
+    let _ = time::timeout(JOIN_TIMEOUT, joined(&service)).await;
+    let Some((mut listed, mut events)) = service.follow().await else { return };
     let mut changes = Vec::new();
     loop {
         let now = since_1970();
-        let listed = service.lists().snapshot();
         history.record(Observation { time: seconds(now), servers: listed, changes: std::mem::take(&mut changes) });
         let next = time::sleep(Duration::from_secs(60) - Duration::from_millis((now.as_millis() % 60_000) as u64));
         tokio::pin!(next);
@@ -84,6 +87,17 @@ async fn sample(service: LobbyService, history: Arc<History>) {
                     Err(RecvError::Closed) => return,
                 },
             }
+        }
+        listed = service.lists().snapshot();
+    }
+}
+
+/// Waits until a node of a cluster has loaded the list. Before that it lists nothing, which would be recorded as if all servers had left.
+async fn joined(service: &LobbyService) {
+    const INTERVAL: Duration = Duration::from_millis(100);
+    if service.cluster().is_some() {
+        while service.cluster_status().is_none_or(|status| status.last_contact.is_none()) {
+            time::sleep(INTERVAL).await;
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Connections to one server, to a Redis Cluster, or to the master that Sentinel names.
 
-use super::{Commands, REQUEST_TIMEOUT, error, store_error};
+use super::{Commands, REQUEST_TIMEOUT, bounded_connection::BoundedConnection, error, store_error};
 use crate::{StoreError, StoreErrorKind, StoreUrl, url::Topology};
 use redis::{
     AsyncConnectionConfig, Cmd, ConnectionAddr, FromRedisValue, RedisError, TlsMode, Value,
-    aio::MultiplexedConnection,
     cluster::ClusterClientBuilder,
     cluster_async::ClusterConnection,
     sentinel::{SentinelClientBuilder, SentinelServerType},
@@ -33,8 +32,8 @@ pub struct StoreConnection(Kind);
 
 #[derive(Clone)]
 enum Kind {
-    Single(MultiplexedConnection),
-    Cluster(ClusterConnection),
+    Single(BoundedConnection),
+    Cluster(ClusterConnection<BoundedConnection>),
 }
 
 impl std::fmt::Debug for StoreConnection {
@@ -67,20 +66,16 @@ impl Connector {
         // The one that the rest of the program uses. It fails if it is installed already.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         // Requests have timeouts of their own, and the log is read with a request that takes long.
-        let config =
-            AsyncConnectionConfig::new().set_connection_timeout(Some(CONNECT_TIMEOUT)).set_response_timeout(None);
+        let config = AsyncConnectionConfig::new().set_response_timeout(None);
         match &self.topology {
-            Topology::Single(info) => {
-                let client = redis::Client::open(info.as_ref().clone())?;
-                client.get_multiplexed_async_connection_with_config(&config).await.map(Kind::Single)
-            }
+            Topology::Single(info) => BoundedConnection::open(info, config).await.map(Kind::Single),
             Topology::Cluster(nodes) => {
                 let client = ClusterClientBuilder::new(nodes.iter().cloned())
                     .connection_timeout(CONNECT_TIMEOUT)
                     .response_timeout(2 * REQUEST_TIMEOUT)
                     .retries(1)
                     .build()?;
-                client.get_async_connection().await.map(Kind::Cluster)
+                client.get_async_generic_connection().await.map(Kind::Cluster)
             }
             Topology::Sentinel { sentinels, service, node } => {
                 let mut builder =
@@ -96,7 +91,8 @@ impl Connector {
                 if let Some(password) = node.redis_settings().password() {
                     builder = builder.set_client_to_redis_password(password);
                 }
-                builder.build()?.get_async_connection_with_config(&config).await.map(Kind::Single)
+                let master = builder.build()?.async_get_client().await?;
+                BoundedConnection::open(master.get_connection_info(), config).await.map(Kind::Single)
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Errors of the store, each one sentence for the operator.
 
+use super::bounded_stream::TOO_LARGE;
 use crate::{StoreError, StoreErrorKind, StoreUrl};
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
@@ -17,6 +18,12 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
     let text = one_line(&error.to_string());
     let is_tls = text.to_lowercase().contains("certificate") || text.contains("TLS") || text.contains("tls");
     let (kind, message) = match error.kind() {
+        _ if text.contains(TOO_LARGE) => (
+            StoreErrorKind::TooLarge,
+            format!(
+                "the store at {url} has a value that another program wrote: delete it, or choose another cluster.name ({text})"
+            ),
+        ),
         _ if ["NOAUTH", "WRONGPASS"].contains(&code) => rejected(format!(
             "the store at {url} requires another user or password: check them in its address ({text})"
         )),

@@ -1,6 +1,6 @@
 //! The stream of messages between nodes.
 
-use super::{Script, StoreClient, StoreConnection, replies};
+use super::{REQUEST_TIMEOUT, Script, StoreClient, StoreConnection, replies};
 use crate::{StoreError, clock::milliseconds};
 use redis::Value;
 use std::{fmt, time::Duration};
@@ -9,7 +9,7 @@ use std::{fmt, time::Duration};
 const READ_COUNT: usize = 20;
 
 /// How long the store waits for a message.
-const READ_TIMEOUT: Duration = Duration::from_secs(1);
+const READ_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The ID of a message in the stream: the store's time in milliseconds, and a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,13 +44,13 @@ impl StoreClient {
 
     /// The ID of the newest message; the lowest one if there is none.
     pub(crate) async fn newest_message(&self, connection: &mut StoreConnection) -> Result<MessageId, StoreError> {
-        let mut command = redis::cmd("XREVRANGE");
-        command.arg(self.message_key()).arg("+").arg("-").arg("COUNT").arg(1);
-        let value: Value = self.read(connection, &command).await?;
-        Ok(replies::messages(value).last().map(|(id, _)| *id).unwrap_or_default())
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(self.scripts.hash(Script::NewestMessage)).arg(1).arg(self.message_key());
+        let id: String = self.read(connection, &command).await?;
+        Ok(MessageId::parse(&id).unwrap_or_default())
     }
 
-    /// Messages after this one; waits about a second if there are none.
+    /// Messages after this one; waits some seconds if there are none.
     pub(crate) async fn read_messages(
         &self,
         connection: &mut StoreConnection,
@@ -59,7 +59,7 @@ impl StoreClient {
         let mut command = redis::cmd("XREAD");
         command.arg("COUNT").arg(READ_COUNT).arg("BLOCK").arg(milliseconds(READ_TIMEOUT));
         command.arg("STREAMS").arg(self.message_key()).arg(after.to_string());
-        let value: Value = self.read(connection, &command).await?;
+        let value: Value = self.read_within(READ_TIMEOUT + REQUEST_TIMEOUT, connection, &command).await?;
         Ok(replies::messages_of_stream(value))
     }
 

@@ -4,7 +4,7 @@ use super::MessageId;
 use crate::{Conflict, EntryValue, LogRecord, NodeRow, OpenedStore, Reply, Ticked, WriteResult, record::parse_id};
 use redis::Value;
 
-/// Maximum number of nodes and of bans that are taken from a reply.
+/// Maximum number of nodes that are taken from a reply.
 const MAX_ROWS: usize = 20_000;
 
 pub(super) fn opened(value: Value) -> Option<Reply> {
@@ -28,7 +28,7 @@ pub(super) fn ticked(value: Value) -> Option<Reply> {
             let seq = number(&parts.next()?)?;
             let token = bytes(parts.next()?)?;
             let time = number(&parts.next()?)?;
-            let nodes = node_rows(parts.next()?);
+            let nodes = Some(parts.next()?).filter(|rows| matches!(rows, Value::Array(_))).map(node_rows);
             let has_more = parts.next().and_then(bytes).is_some_and(|more| more == b"1");
             let servers = number(&parts.next()?)?;
             Some(Reply::Ticked(Some(Ticked { seq, token, time, nodes, has_more, servers })))
@@ -80,9 +80,10 @@ pub(super) fn fetched(value: Value) -> Option<Reply> {
 pub(super) fn scanned(value: Value) -> Option<Reply> {
     let mut parts = array(value)?.into_iter();
     let cursor = number(&parts.next()?)?;
-    let mut malformed = 0;
     let mut entries = Vec::new();
-    for (id, value) in pairs(parts.next()?)? {
+    let pairs = pairs(parts.next()?)?;
+    let mut malformed = number(&parts.next()?)?;
+    for (id, value) in pairs {
         match (parse_id(&id), EntryValue::parse(&value)) {
             (Ok(id), Ok(value)) => entries.push((id, value)),
             _ => malformed += 1,
@@ -92,9 +93,9 @@ pub(super) fn scanned(value: Value) -> Option<Reply> {
 }
 
 pub(super) fn bans(value: Value) -> Option<Reply> {
-    let mut bans = pairs(value)?;
-    let left_out = bans.len().saturating_sub(MAX_ROWS);
-    bans.truncate(MAX_ROWS);
+    let mut parts = array(value)?.into_iter();
+    let bans = pairs(parts.next()?)?;
+    let left_out = usize::try_from(number(&parts.next()?)?).ok()?;
     Some(Reply::Bans { bans, left_out })
 }
 
@@ -215,8 +216,8 @@ mod tests {
     #[test]
     fn a_malformed_entry_is_counted_and_a_malformed_record_ends_the_log() {
         let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
-        let scan = Value::Array(vec![text("0"), Value::Array(vec![text("field"), text("value")])]);
-        assert_eq!(scanned(scan), Some(Reply::Scanned { cursor: 0, entries: Vec::new(), malformed: 1 }));
+        let scan = Value::Array(vec![text("0"), Value::Array(vec![text("field"), text("value")]), Value::Int(2)]);
+        assert_eq!(scanned(scan), Some(Reply::Scanned { cursor: 0, entries: Vec::new(), malformed: 3 }));
         let record = Value::Array(vec![text("5-0"), Value::Array(vec![text("a"), text("b")])]);
         let stream = Value::Array(vec![Value::Array(vec![text("log"), Value::Array(vec![record])])]);
         assert_eq!(log(stream), Some(Reply::Log { records: Vec::new(), is_malformed: true }));

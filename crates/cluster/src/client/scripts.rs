@@ -12,8 +12,12 @@ pub(super) enum Script {
     Put,
     Remove,
     Ban,
+    Fetch,
+    Scan,
+    Bans,
     Claim,
     Send,
+    NewestMessage,
 }
 
 /// All scripts with their hashes, by which they are called.
@@ -29,8 +33,12 @@ impl Scripts {
             with_common(include_str!("../scripts/put.lua")),
             with_common(include_str!("../scripts/remove.lua")),
             with_common(include_str!("../scripts/ban.lua")),
+            with_common(include_str!("../scripts/fetch.lua")),
+            with_common(include_str!("../scripts/scan.lua")),
+            with_common(include_str!("../scripts/bans.lua")),
             include_str!("../scripts/claim.lua").to_owned(),
             include_str!("../scripts/send.lua").to_owned(),
+            include_str!("../scripts/newest_message.lua").to_owned(),
         ];
         let hashed = |code: String| (redis::Script::new(&code).get_hash().to_owned(), code);
         Self(codes.into_iter().map(hashed).collect())

@@ -4,7 +4,7 @@ use super::{BAN, ENTRY, LOG, REQUEST_TIMEOUT, StoreClient, StoreConnection, erro
 use crate::{StoreError, clock::milliseconds, reported_nodes};
 use redis::{Cmd, Value};
 use serde::Serialize;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The state of a cluster as its store shows it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,6 +42,8 @@ pub struct StoreNode {
     pub name: String,
     /// Version of the program.
     pub version: String,
+    /// The latest layout of the store that it knows; 0 if it does not say so.
+    pub format: u32,
     /// Whether it reported recently.
     pub is_live: bool,
     /// Time since it last reported, in milliseconds.
@@ -75,6 +77,7 @@ impl StoreClient {
             age_ms: milliseconds(node.age),
             name: node.report.name,
             version: node.report.version,
+            format: node.report.format,
             behind: node.report.behind,
             listed: node.report.listed,
             round_trip_ms: node.report.round_trip_us as f64 / 1_000.0,
@@ -114,8 +117,17 @@ impl StoreClient {
         connection: &mut StoreConnection,
         command: &Cmd,
     ) -> Result<T, StoreError> {
+        self.read_within(REQUEST_TIMEOUT, connection, command).await
+    }
+
+    pub(super) async fn read_within<T: redis::FromRedisValue>(
+        &self,
+        time: Duration,
+        connection: &mut StoreConnection,
+        command: &Cmd,
+    ) -> Result<T, StoreError> {
         let url = self.connector.url();
-        let reply = tokio::time::timeout(REQUEST_TIMEOUT, connection.query(command)).await;
+        let reply = tokio::time::timeout(time, connection.query(command)).await;
         reply.map_err(|_| error::timeout(url))?.map_err(|error| store_error(url, &error))
     }
 }

@@ -41,7 +41,9 @@ impl ClusterNode {
         }
         self.extend_remote_deadline(now);
         self.stats.behind = ticked.seq.saturating_sub(self.position.seq);
-        self.nodes = ticked.nodes;
+        if let Some(nodes) = ticked.nodes {
+            self.nodes = nodes;
+        }
         if ticked.has_more {
             self.next_tick = now + SHORT_TICK_INTERVAL;
         }
@@ -53,7 +55,8 @@ impl ClusterNode {
         let is_forked = ticked.seq == self.position.seq && ticked.token != self.position.token;
         // Servers were deleted from the store without a record.
         let is_unchanged = ticked.seq == self.position.seq && ticked.seq == self.tick_seq;
-        let has_lost_servers = is_unchanged && ticked.servers < self.known.len() as u64;
+        let known = self.known.len().min(self.tick_known) as u64;
+        let has_lost_servers = is_unchanged && ticked.servers < known;
         if has_lost_changes || is_forked || has_lost_servers {
             self.is_reload = true;
             self.reload(now);

@@ -44,6 +44,8 @@ pub(super) struct Outbox {
     /// By subject, so that a decision replaces an earlier one that was not written yet.
     bans: HashMap<Vec<u8>, Write>,
     leases: VecDeque<LeaseRenewal>,
+    /// Whether a request for leases is sent although it could have more.
+    is_lease_flush: bool,
     fetches: VecDeque<PublicId>,
     fetching: Vec<PublicId>,
 }
@@ -66,9 +68,19 @@ impl Outbox {
         self.leases.extend(renewals);
     }
 
-    /// The next leases to renew, if there is a request to spare.
+    /// Sends the leases that wait, however few they are.
+    pub fn flush_leases(&mut self) {
+        self.is_lease_flush = true;
+    }
+
+    /// The next leases to renew, if there is a request to spare. They wait for a full request, or for the next
+    /// report of the node.
     pub fn take_leases(&mut self, requests: usize, clock: &StoreClock) -> Option<Vec<LeaseWrite>> {
-        if self.leases.is_empty() || requests >= MAX_RENEWS {
+        if self.leases.is_empty() {
+            self.is_lease_flush = false;
+        }
+        let is_due = self.leases.len() >= MAX_LEASES || self.is_lease_flush;
+        if !is_due || requests >= MAX_RENEWS {
             return None;
         }
         let count = self.leases.len().min(MAX_LEASES);

@@ -8,6 +8,8 @@ local META, ENTRY, AT, LEASE, TOMB, LOG = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KE
 local TOLERANCE = 1000
 -- The log has at least this number of records, and twice as many as there are entries.
 local MIN_LOG = 20000
+-- Limits beyond which a field and its value cannot be a server's ID and entry.
+local MAX_ID, MAX_ENTRY = 64, 100128
 
 local function now()
   local time = redis.call('TIME')
@@ -15,7 +17,7 @@ local function now()
 end
 
 local function parse(value)
-  if not value or #value < 13 or string.byte(value, 1) ~= 1 then return nil end
+  if not value or #value < 13 or #value > MAX_ENTRY or string.byte(value, 1) ~= 1 then return nil end
   local n4 = string.byte(value, 12)
   local n6 = string.byte(value, 13 + n4)
   if (n4 ~= 0 and n4 ~= 12) or (n6 ~= 0 and n6 ~= 36) then return nil end

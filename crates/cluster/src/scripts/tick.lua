@@ -1,4 +1,5 @@
--- Ends leases that are due, reports a node, and reads the state of the log. Arguments: epoch, token, node, report.
+-- Ends leases that are due, reports a node, and reads the state of the log. Arguments: epoch, token, node, report, which is empty if
+-- the node has reported recently.
 local epoch, token, node, report = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local NODE, BAN = KEYS[7], KEYS[8]
 -- Leases that one call ends: other commands wait for it. The node calls again at once if there are more.
@@ -6,13 +7,15 @@ local MAX_EXPIRED = 500
 -- Limits beyond which a row cannot be a node's report.
 local MAX_NODES, MAX_ROW = 1000, 2048
 local DAY = 86400000
-if redis.call('HGET', META, 'epoch') ~= epoch then return { 'epoch' } end
+-- Leases are ended this often, in ms, however many nodes there are.
+local EXPIRY_INTERVAL = 800
+local meta = redis.call('HMGET', META, 'epoch', 'ticked', 'grace', 'expired', 'swept', 'seq', 'token')
+if meta[1] ~= epoch then return { 'epoch' } end
 local time = now()
 local ms = string.format('%.0f', time)
 
 -- After an outage of the store, the nodes renew all leases before any of them ends.
-local ticked = tonumber(redis.call('HGET', META, 'ticked') or 0)
-local grace = tonumber(redis.call('HGET', META, 'grace') or 0)
+local ticked, grace = tonumber(meta[2] or 0) or 0, tonumber(meta[3] or 0) or 0
 if ticked > time + TOLERANCE then
   -- The clock was set back. Leases would end too late by as much, and changes would seem to be older than what they replace, so the
   -- nodes write everything again.
@@ -23,10 +26,11 @@ if time > ticked + 5000 then
   grace = time + 10000
   redis.call('HSET', META, 'grace', string.format('%.0f', grace))
 end
-redis.call('HSET', META, 'ticked', ms)
-local has_more = '0'
-if time >= grace then
-  local due = redis.call('ZRANGE', LEASE, '-inf', ms, 'BYSCORE', 'LIMIT', 0, MAX_EXPIRED)
+local expired = tonumber(meta[4] or 0) or 0
+local is_expiry = time >= grace and (time >= expired + EXPIRY_INTERVAL or expired > time)
+local has_more, due = '0', {}
+if is_expiry then
+  due = redis.call('ZRANGE', LEASE, '-inf', ms, 'BYSCORE', 'LIMIT', 0, MAX_EXPIRED)
   if #due == MAX_EXPIRED then has_more = '1' end
   for _, member in ipairs(due) do
     redis.call('ZREM', LEASE, member)
@@ -48,9 +52,11 @@ if time >= grace then
   end
   redis.call('ZREMRANGEBYSCORE', TOMB, '-inf', string.format('%.0f', time - 120000))
 end
+-- If there are more, the next call ends them at once.
+redis.call('HSET', META, 'ticked', ms, 'expired', is_expiry and has_more == '0' and ms or string.format('%.0f', expired))
 
 -- Bans that ended or were lifted are kept for 30 days, for nodes that were away.
-if time > tonumber(redis.call('HGET', META, 'swept') or 0) + DAY then
+if time > (tonumber(meta[5] or 0) or 0) + DAY then
   redis.call('HSET', META, 'swept', ms)
   local bans = redis.call('HGETALL', BAN)
   for index = 1, #bans, 2 do
@@ -59,17 +65,24 @@ if time > tonumber(redis.call('HGET', META, 'swept') or 0) + DAY then
   end
 end
 
-redis.call('HSET', NODE, node, ms .. ' ' .. report)
-local rows = redis.call('HGETALL', NODE)
-local nodes = {}
-for index = 1, #rows, 2 do
-  local seen = tonumber(string.match(rows[index + 1], '^%d+') or 0)
-  if time - seen > 3600000 or seen - time > 60000 or #rows[index + 1] > MAX_ROW then
-    redis.call('HDEL', NODE, rows[index])
-  elseif #nodes < 2 * MAX_NODES then
-    nodes[#nodes + 1] = rows[index]
-    nodes[#nodes + 1] = rows[index + 1]
+local nodes = ''
+if report ~= '' then
+  redis.call('HSET', NODE, node, ms .. ' ' .. report)
+  local rows = redis.call('HGETALL', NODE)
+  nodes = {}
+  for index = 1, #rows, 2 do
+    local seen = tonumber(string.match(rows[index + 1], '^%d+') or 0)
+    if time - seen > 3600000 or seen - time > 60000 or #rows[index + 1] > MAX_ROW then
+      redis.call('HDEL', NODE, rows[index])
+    elseif #nodes < 2 * MAX_NODES then
+      nodes[#nodes + 1] = rows[index]
+      nodes[#nodes + 1] = rows[index + 1]
+    end
   end
 end
-local meta = redis.call('HMGET', META, 'seq', 'token')
-return { 'done', meta[1] or '0', meta[2] or '', ms, nodes, has_more, redis.call('HLEN', ENTRY) }
+local seq, last = meta[6], meta[7]
+if #due > 0 then
+  local changed = redis.call('HMGET', META, 'seq', 'token')
+  seq, last = changed[1], changed[2]
+end
+return { 'done', seq or '0', last or '', ms, nodes, has_more, redis.call('HLEN', ENTRY) }

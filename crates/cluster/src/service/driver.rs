@@ -2,7 +2,7 @@
 
 use super::{ClusterOptions, bans, checks::StoreChecks, connection::SharedConnection, messenger::Messenger};
 use crate::{
-    ClusterNode, NodeConfig, NodeReport, NodeState, Reply, Request, RequestId, RequestKind, StoreClient,
+    ClusterNode, FORMAT, NodeConfig, NodeReport, NodeState, Reply, Request, RequestId, RequestKind, StoreClient,
     StoreConnection, StoreError, Update, report::ReportedNode, reported_nodes,
 };
 use rallypoint_lobby::{BanDecision, ClusterLink, ClusterNodeStatus, ClusterStatus, LobbyService};
@@ -374,6 +374,7 @@ impl Driver {
         let report = NodeReport {
             name: self.options.node_name.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
+            format: FORMAT,
             seq: stats.seq,
             listed: self.lobby.stats().listed as u64,
             behind: stats.behind,

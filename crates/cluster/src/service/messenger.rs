@@ -2,7 +2,7 @@
 
 use super::connection::SharedConnection;
 use crate::{
-    MessageId, StoreClient, StoreError,
+    MessageId, StoreClient, StoreError, StoreErrorKind,
     message::{self, Body, MAX_LATENCIES, MAX_RESULTS, Message, SharedOutcome, SharedResult},
 };
 use rallypoint_lobby::{AllOutcomes, BoxFuture, ClusterLink, LobbyService, NodeOutcome, Peers, ProbeReport};
@@ -156,7 +156,8 @@ impl Messenger {
         loop {
             // A loss of contact is logged where it matters for the list.
             if self.0.connection.get().is_some() {
-                let _ = self.try_receive(&mut place).await;
+                let result = self.try_receive(&mut place).await;
+                place.is_skipping = result.is_err_and(|error| error.kind == StoreErrorKind::TooLarge);
             }
             tokio::time::sleep(RETRY).await;
         }
@@ -171,6 +172,11 @@ impl Messenger {
             place.last = MessageId::default();
         }
         place.answer_after = newest;
+        if place.is_skipping {
+            // One of the messages cannot be read. Those before and after it are repeated.
+            self.0.stats.malformed.fetch_add(1, Relaxed);
+            place.last = newest;
+        }
         loop {
             let messages = self.0.client.read_messages(&mut connection, place.last).await?;
             if messages.is_empty() && place.count_idle_read() {
@@ -182,12 +188,13 @@ impl Messenger {
             for (id, bytes) in messages {
                 place.last = id;
                 match Message::parse(&bytes) {
-                    Some(message) if message.from == self.0.number => {}
-                    Some(message) => {
+                    Ok(None) => {}
+                    Ok(Some(message)) if message.from == self.0.number => {}
+                    Ok(Some(message)) => {
                         self.0.stats.received.fetch_add(1, Relaxed);
                         self.handle(message, id > place.answer_after, &mut place.answers).await;
                     }
-                    None => {
+                    Err(_) => {
                         self.0.stats.malformed.fetch_add(1, Relaxed);
                     }
                 }
@@ -279,13 +286,15 @@ struct MessagePlace {
     /// Earlier questions are not answered.
     answer_after: MessageId,
     idle_reads: u32,
+    /// Whether a message was too large to be read.
+    is_skipping: bool,
     answers: AnswerLimit,
 }
 
 impl MessagePlace {
     /// Counts a read without messages. Returns whether it is time to look whether the stream has begun again.
     fn count_idle_read(&mut self) -> bool {
-        self.idle_reads = (self.idle_reads + 1) % 10;
+        self.idle_reads = (self.idle_reads + 1) % 3;
         self.idle_reads == 0
     }
 }

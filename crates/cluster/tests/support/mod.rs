@@ -3,7 +3,7 @@
 
 pub mod model;
 
-use model::ModelStore;
+pub use model::ModelStore;
 use rallypoint_cluster::{
     ClusterNode, ClusterSecret, NodeConfig, NodeState, Reply, Request, RequestId, StoreError, StoreErrorKind,
 };

@@ -16,6 +16,9 @@ type Transport2 = bool;
 /// How much earlier a change may have been heard than what it replaces, in ms.
 const TOLERANCE: u64 = 1_000;
 
+/// Leases are ended this often, in ms.
+const EXPIRY_INTERVAL: u64 = 800;
+
 #[derive(Clone, Default)]
 pub struct ModelStore {
     /// The store's clock in ms.
@@ -39,6 +42,7 @@ struct Meta {
     token: Vec<u8>,
     ticked: u64,
     grace: u64,
+    expired: u64,
 }
 
 fn key(transport: Transport, addr: SocketAddr) -> Key {
@@ -56,6 +60,7 @@ impl ModelStore {
         if let Some(meta) = &mut self.meta {
             meta.ticked = now;
             meta.grace = 0;
+            meta.expired = 0;
         }
     }
 
@@ -88,6 +93,7 @@ impl ModelStore {
                     token: Vec::new(),
                     ticked: 0,
                     grace: 0,
+                    expired: 0,
                 });
                 Reply::Opened(OpenedStore {
                     format: FORMAT,
@@ -108,7 +114,9 @@ impl ModelStore {
                     self.bans = bans;
                     return Some(Reply::Ticked(None));
                 }
-                self.nodes.insert(*node, (self.now, report.clone()));
+                if let Some(report) = report {
+                    self.nodes.insert(*node, (self.now, report.clone()));
+                }
                 let has_more = self.expire(token);
                 self.check_invariants();
                 let meta = self.meta.as_ref()?;
@@ -117,7 +125,7 @@ impl ModelStore {
                     time: *time,
                     report: report.clone(),
                 };
-                let nodes = self.nodes.iter().map(row).collect();
+                let nodes = report.as_ref().map(|_| self.nodes.iter().map(row).collect());
                 let servers = self.entries.len() as u64;
                 Reply::Ticked(Some(Ticked {
                     seq: meta.seq,
@@ -333,7 +341,7 @@ impl ModelStore {
             meta.grace = now + 10_000;
         }
         meta.ticked = now;
-        if now < meta.grace {
+        if now < meta.grace || (meta.expired <= now && now < meta.expired + EXPIRY_INTERVAL) {
             return false;
         }
         // In the order of the sorted set.
@@ -342,6 +350,9 @@ impl ModelStore {
         due.sort_unstable();
         due.truncate(500);
         let has_more = due.len() == 500;
+        if !has_more {
+            meta.expired = now;
+        }
         for (_, is_ipv6, id) in due {
             self.leases.remove(&(id, is_ipv6));
             let Some(mut value) = self.entries.get(&id).cloned() else { continue };
