@@ -73,8 +73,18 @@ impl Limiter {
     ///
     /// It is charged either to every budget or to none: a refused datagram takes nothing from its neighbours.
     pub fn check(&mut self, now: Instant, source: IpAddr, bytes: usize) -> Decision {
+        self.decide(now, source, bytes, true)
+    }
+
+    /// The same for a datagram whose sender has proven itself, when [`check`](Self::check) has refused it because the budget of
+    /// its address or network is used up, which a forger can do: it is charged to the total only.
+    pub fn check_total(&mut self, now: Instant, source: IpAddr, bytes: usize) -> Decision {
+        self.decide(now, source, bytes, false)
+    }
+
+    fn decide(&mut self, now: Instant, source: IpAddr, bytes: usize, is_charged_here: bool) -> Decision {
         let now = self.clock.advance(now);
-        match self.charge(now, source, bytes as u64) {
+        match self.charge(now, source, bytes as u64, is_charged_here) {
             Ok(()) => {
                 self.allowed += 1;
                 Decision::Allowed
@@ -134,7 +144,8 @@ impl Limiter {
         self.levels.iter().map(|level| level.table.memory()).sum()
     }
 
-    fn charge(&mut self, now: u64, source: IpAddr, bytes: u64) -> Result<(), OverBudget> {
+    /// Charges the total, and the source's own budgets if `is_charged_here`.
+    fn charge(&mut self, now: u64, source: IpAddr, bytes: u64, is_charged_here: bool) -> Result<(), OverBudget> {
         let SourceKeys { keys, levels, customer_level } = SourceKeys::of(source);
         let mut slots = [Slot::default(); 3];
         // All are looked up before any is examined, so that their cache misses overlap.
@@ -144,7 +155,7 @@ impl Limiter {
         let slots = &mut slots[..levels];
         // Before the buckets change: their state shows how long the source was away.
         let is_known = self.levels[customer_level].table.update_known(&mut slots[customer_level], now);
-        for (level, slot) in self.levels.iter().zip(&mut *slots) {
+        for (level, slot) in self.levels.iter().zip(&mut *slots).filter(|_| is_charged_here) {
             let buckets = &mut slot.state.buckets;
             *buckets =
                 level.params.take(*buckets, now, bytes, 0).map_err(|unit| OverBudget { scope: level.scope, unit })?;

@@ -25,6 +25,7 @@ mod register;
 mod reload;
 mod removal;
 mod replication;
+mod reserved_endpoints;
 mod revise;
 mod sample_set;
 mod save;
@@ -62,6 +63,7 @@ use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::lobby::{Datagram, ServerId};
 use reload::Review;
 use replication::Replication;
+use reserved_endpoints::ReservedEndpoints;
 use seen_endpoints::SeenEndpoints;
 use std::{
     net::{IpAddr, SocketAddr},
@@ -124,6 +126,7 @@ pub struct Registry {
     gaps: GapDetector,
     usage: Usage,
     seen: SeenEndpoints,
+    reserved: ReservedEndpoints,
     /// The entries that keep a displaced server, by the ID of that server.
     displaced_by_id: KeyedMap<PublicId, SlotIndex>,
     tombstones: Tombstones<ServerId>,
@@ -193,6 +196,7 @@ impl Registry {
             gaps: GapDetector::new(now),
             usage: Usage::new(keyed),
             seen: SeenEndpoints::new(keyed),
+            reserved: ReservedEndpoints::new(keyed),
             displaced_by_id: keyed.map(),
             tombstones: Tombstones::new(keyed),
             limiter: Limiter::new(&config.limits, u128::from(keys.tables)),
@@ -302,6 +306,7 @@ impl Registry {
         self.continue_review(now);
         self.tombstones.forget_expired(now);
         self.seen.forget_expired(reached);
+        self.reserved.forget_expired(reached);
         self.forget_replicated_tombstones(now);
         if self.publish_timer.is_due(now) {
             self.publish(now);

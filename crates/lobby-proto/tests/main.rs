@@ -8,6 +8,7 @@ mod caps;
 mod expiry;
 mod forged_checks;
 mod forged_takeover;
+mod full_address;
 mod full_registry;
 mod halted;
 mod large_registrations;

@@ -41,6 +41,8 @@ pub struct Addrs {
 pub struct Sample {
     /// Resident memory in bytes.
     pub memory: u64,
+    /// The part of it that is not mapped from files: the program itself, and the shared memory of list replies, are.
+    pub anonymous: u64,
     /// Number of open descriptors.
     pub descriptors: u64,
 }
@@ -90,10 +92,12 @@ impl Lobby {
     pub fn sample(&self) -> Result<Sample, Failure> {
         let process = PathBuf::from(format!("/proc/{}", self.child.id()));
         let status = fs::read_to_string(process.join("status"))?;
-        let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().split(' ').next());
-        let kilobytes: u64 = kilobytes.and_then(|number| number.parse().ok()).unwrap_or(0);
+        let bytes = |field: &str| {
+            let kilobytes = status.lines().find_map(|line| line.strip_prefix(field)?.trim().split(' ').next());
+            1_024 * kilobytes.and_then(|number| number.parse::<u64>().ok()).unwrap_or(0)
+        };
         let descriptors = fs::read_dir(process.join("fd"))?.count() as u64;
-        Ok(Sample { memory: 1_024 * kilobytes, descriptors })
+        Ok(Sample { memory: bytes("VmRSS:"), anonymous: bytes("RssAnon:"), descriptors })
     }
 
     /// Number of servers in the list.

@@ -2,7 +2,7 @@
 
 use super::Registry;
 use crate::{RegistrationOutcome, index::SlotIndex};
-use rallypoint_limit::{Decision, is_possible_source};
+use rallypoint_limit::{Decision, Lan, OverBudget, Scope, is_possible_source};
 use rallypoint_wire::lobby::Datagram;
 use std::{net::IpAddr, time::Instant};
 
@@ -14,33 +14,53 @@ const FREE_KEYS: usize = 16;
 const BYTES_PER_KEY: usize = 16;
 
 /// The charge for a datagram in bytes: hundreds of keys are more work than the same number of bytes with few keys.
-pub(super) fn charge(bytes: &[u8]) -> usize {
+fn charge(bytes: &[u8]) -> usize {
     bytes.len() + BYTES_PER_KEY * Datagram::peek_count(bytes).saturating_sub(FREE_KEYS)
 }
 
 impl Registry {
-    /// Decides whether a datagram is parsed. `charge` bytes are charged to the budgets.
+    /// Decides whether a datagram is parsed; `known` is the slot of the server whose ID it contains.
     pub(super) fn admit(
         &mut self,
         now: Instant,
         known: Option<SlotIndex>,
         source: IpAddr,
-        size: usize,
-        charge: usize,
+        bytes: &[u8],
     ) -> Result<(), RegistrationOutcome> {
         if !is_possible_source(source) {
             return Err(RegistrationOutcome::InvalidSource);
         }
         if !self.config.limit_exempt.contains(source) {
-            if known.is_some_and(|slot| self.is_from(slot, source)) {
+            let is_from = known.is_some_and(|slot| self.is_from(slot, source));
+            if is_from {
                 // A sender that knows the secret ID of a server at this address is not forged, so a flood must not use up
                 // its share.
                 self.limiter.mark_known(now, source);
             }
-            if let Decision::Refused(refusal) = self.limiter.check(now, source, charge) {
+            let charge = charge(bytes);
+            if let Decision::Refused(refusal) = self.limiter.check(now, source, charge)
+                && !self.is_admitted_by_id(now, source, bytes, refusal, is_from)
+            {
                 return Err(RegistrationOutcome::OverBudget(refusal));
             }
         }
+        self.admit_unlimited(now, source, bytes.len())
+    }
+
+    /// Decides whether a datagram without an ID is handled.
+    pub(super) fn admit_size(&mut self, now: Instant, source: IpAddr, size: usize) -> Result<(), RegistrationOutcome> {
+        if !is_possible_source(source) {
+            return Err(RegistrationOutcome::InvalidSource);
+        }
+        if !self.config.limit_exempt.contains(source)
+            && let Decision::Refused(refusal) = self.limiter.check(now, source, size)
+        {
+            return Err(RegistrationOutcome::OverBudget(refusal));
+        }
+        self.admit_unlimited(now, source, size)
+    }
+
+    fn admit_unlimited(&mut self, now: Instant, source: IpAddr, size: usize) -> Result<(), RegistrationOutcome> {
         if self.is_address_banned(now, source) {
             return Err(RegistrationOutcome::Banned);
         }
@@ -48,6 +68,31 @@ impl Registry {
             return Err(RegistrationOutcome::TooLarge);
         }
         Ok(())
+    }
+
+    /// Whether a registration is admitted although the budget of its address or network is used up (W87): if it has the secret
+    /// ID of a server that is or was listed at this address, once in 5 to 10 seconds. Otherwise datagrams that are forged in the
+    /// name of a server's address would keep it from registering. The total is charged as for any other.
+    fn is_admitted_by_id(
+        &mut self,
+        now: Instant,
+        source: IpAddr,
+        bytes: &[u8],
+        refusal: OverBudget,
+        is_registered: bool,
+    ) -> bool {
+        let Some(id) = Datagram::peek_registration(bytes).filter(|_| refusal.scope != Scope::Total) else {
+            return false;
+        };
+        let tick = self.wheel.tick(now);
+        let is_vouched = is_registered || self.seen.was_listed_with_id(tick, Lan::of(source), id);
+        let is_admitted = is_vouched
+            && self.seen.may_admit(tick, id)
+            && self.limiter.check_total(now, source, charge(bytes)) == Decision::Allowed;
+        if is_admitted {
+            self.seen.note_admitted(tick, id);
+        }
+        is_admitted
     }
 
     fn is_from(&self, slot: SlotIndex, source: IpAddr) -> bool {

@@ -1,7 +1,11 @@
 //! The caps on servers, lobbies and memory, and the usage that is counted against them.
 
 use super::{
-    Registry, Slots, chains::Chain, eviction::Victims, lobby_table::LobbyTable, sample_set::SampleSet,
+    Registry, Slots,
+    chains::Chain,
+    eviction::Victims,
+    lobby_table::LobbyTable,
+    sample_set::{RandomIndices, SampleSet},
     seen_endpoints::EndpointKey,
 };
 use crate::{
@@ -12,7 +16,7 @@ use crate::{
     listed_server::BlockSize,
 };
 use rallypoint_limit::{Lan, Site};
-use rallypoint_wire::lobby::{LobbyId, Registration};
+use rallypoint_wire::lobby::{LobbyId, Registration, ServerId};
 use std::{collections::hash_map::Entry, net::IpAddr};
 
 /// Size of a block in the list besides the table: its length, two endpoints, occupancy and so on.
@@ -35,6 +39,8 @@ pub(super) struct Usage {
     pub networks: KeyedMap<Site, NetworkUsage>,
     /// Entries that are not proven.
     pub unproven: SampleSet,
+    /// For a choice among equals.
+    pub random: RandomIndices,
     /// Estimated memory use of all entries, in bytes.
     pub memory: usize,
 }
@@ -66,6 +72,7 @@ impl Usage {
             sources: keyed.map(),
             networks: keyed.map(),
             unproven: SampleSet::new(keyed),
+            random: RandomIndices::new(keyed),
             memory: 0,
         }
     }
@@ -175,6 +182,8 @@ impl Caps {
 pub(super) struct SpaceRequest {
     /// The endpoint at which it will be listed.
     pub key: EndpointKey,
+    /// Its secret ID, if it has registered itself.
+    pub id: Option<ServerId>,
     /// How this endpoint is checked, if it is.
     pub target: Option<CheckTarget>,
     /// The entry of the server.
@@ -198,6 +207,7 @@ impl SpaceRequest {
     pub fn new(key: EndpointKey, lobby: LobbyId) -> Self {
         Self {
             key,
+            id: None,
             target: None,
             known: None,
             replaced: None,
@@ -214,7 +224,7 @@ impl SpaceRequest {
         // The block is at most this much larger than the table.
         let table = BlockSize::of(new.table().as_bytes());
         let size = BlockSize { bytes: table.bytes + BLOCK_HEADER, ..table };
-        Self { size, ..Self::new(key, new.lobby_id()) }
+        Self { id: Some(new.server_id()), size, ..Self::new(key, new.lobby_id()) }
     }
 
     /// Whether an entry is that of the server, or the one that it replaces.

@@ -1,6 +1,6 @@
 //! Entry points for received datagrams: a refresh of a known server, or any other datagram.
 
-use super::{Registry, admission};
+use super::Registry;
 use crate::{RegistrationOutcome, index::SlotIndex};
 use rallypoint_wire::lobby::{Datagram, Unregister};
 use std::{
@@ -42,7 +42,7 @@ impl Registry {
         bytes: &[u8],
         fingerprint: u64,
     ) -> RegistrationOutcome {
-        if let Err(refused) = self.admit(now, Some(slot), source, bytes.len(), admission::charge(bytes)) {
+        if let Err(refused) = self.admit(now, Some(slot), source, bytes) {
             self.record_outcome(now, source, refused, None);
             return refused;
         }
@@ -57,7 +57,7 @@ impl Registry {
 
     /// Handles a datagram that is not one of a registered server.
     fn handle_new(&mut self, now: Instant, source: IpAddr, bytes: &[u8]) -> RegistrationOutcome {
-        match self.admit(now, None, source, bytes.len(), admission::charge(bytes)) {
+        match self.admit(now, None, source, bytes) {
             Ok(()) => self.handle_admitted(now, source, bytes),
             Err(refused) => {
                 self.record_outcome(now, source, refused, None);
@@ -94,7 +94,7 @@ impl Registry {
         size: usize,
         otherwise: RegistrationOutcome,
     ) -> RegistrationOutcome {
-        let outcome = self.admit(now, None, source, size, size).err().unwrap_or(otherwise);
+        let outcome = self.admit_size(now, source, size).err().unwrap_or(otherwise);
         self.record_outcome(now, source, outcome, None);
         self.stats.outcomes[outcome.index()] += 1;
         outcome

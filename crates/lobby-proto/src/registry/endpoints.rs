@@ -1,6 +1,6 @@
 //! The endpoints of an entry: where its server is, in each address family.
 
-use super::Registry;
+use super::{Registry, seen_endpoints::EndpointKey};
 use crate::{
     ListingOrigin,
     entry::{Addr, CheckMethod, EndpointEntry, EndpointState, Family, PerFamily},
@@ -25,10 +25,26 @@ impl Registry {
         !self.config.allow_private && endpoint.internal == endpoint.external && !is_public(endpoint.external.ip)
     }
 
+    /// Whether an endpoint belongs to another inside host than that of the server `known`, which registers there (W44).
+    pub(super) fn is_endpoint_taken(
+        &self,
+        now: Instant,
+        known: Option<SlotIndex>,
+        key: EndpointKey,
+        new: EndpointEntry,
+    ) -> bool {
+        let owner = self.reserved.owner(self.wheel.tick(now), key);
+        match self.slots.at_endpoint(key) {
+            Some(holder) if Some(holder) == known => false,
+            Some(holder) => !self.may_replace(holder, new) && owner != Some(new.internal.ip),
+            None => owner.is_some_and(|owner| owner != new.internal.ip),
+        }
+    }
+
     /// Whether a server at this endpoint may replace an entry that is listed at the same external address (W44). The source of
     /// a registration identifies a host; behind an address map several hosts share an external address, and one of them must
     /// not take the place of another. A mapped host precedes one that merely sends from the external address.
-    pub(super) fn may_replace(&self, slot: SlotIndex, new: EndpointEntry) -> bool {
+    fn may_replace(&self, slot: SlotIndex, new: EndpointEntry) -> bool {
         let old = self.slots.cold(slot).endpoints[Family::of(new.external.ip)];
         old.is_none_or(|old| {
             let is_mapped = |endpoint: EndpointEntry| endpoint.internal.ip != endpoint.external.ip;
@@ -91,12 +107,21 @@ impl Registry {
         let cold = self.slots.cold_mut(slot);
         if let Some(endpoint) = cold.endpoints[family].take() {
             let key = (endpoint.external, cold.transport);
-            self.slots.unbind(key, slot);
+            self.release_endpoint(slot, family, endpoint, key);
             self.uncharge_endpoint(slot, endpoint.internal.ip);
         }
         let hot = self.slots.hot_mut(slot);
         hot.states[family] = EndpointState::Absent;
         hot.fingerprints[family] = 0;
+    }
+
+    /// Releases an endpoint for other servers; behind an address map, for those of the same inside host until the lease ends.
+    fn release_endpoint(&mut self, slot: SlotIndex, family: Family, endpoint: EndpointEntry, key: EndpointKey) {
+        self.slots.unbind(key, slot);
+        let EndpointEntry { internal, external } = endpoint;
+        if internal.ip != external.ip {
+            self.reserved.reserve(key, internal.ip, self.slots.hot(slot).deadlines[family]);
+        }
     }
 
     /// Changes the transport, which belongs to the server and not to the endpoint. An endpoint of the other family is kept,
@@ -109,12 +134,12 @@ impl Registry {
         }
         let endpoints = cold.endpoints;
         for family in Family::ALL {
-            let Some(EndpointEntry { external, .. }) = endpoints[family] else { continue };
-            let key = (external, transport);
+            let Some(endpoint) = endpoints[family] else { continue };
+            let key = (endpoint.external, transport);
             if self.slots.at_endpoint(key).is_some() || self.is_endpoint_banned(now, key) {
                 self.drop_endpoint(slot, family);
             } else {
-                self.slots.unbind((external, old), slot);
+                self.release_endpoint(slot, family, endpoint, (endpoint.external, old));
                 self.slots.bind(key, slot);
             }
         }

@@ -14,14 +14,9 @@ use super::{
     chains::Chain,
     seen_endpoints::Priority,
 };
-use crate::{
-    CheckTarget, RegistrationOutcome, UnlistReason,
-    entry::{Family, Trust},
-    index::SlotIndex,
-    wheel::Tick,
-};
+use crate::{CheckTarget, RegistrationOutcome, UnlistReason, entry::Family, index::SlotIndex, wheel::Tick};
 use rallypoint_limit::{Lan, Site};
-use rank::Rank;
+use rank::Among;
 use std::{
     net::IpAddr,
     time::{Duration, Instant},
@@ -30,7 +25,7 @@ use std::{
 /// Interval between registrations that counts as a return. A server registers every 30 seconds.
 pub(super) const RETURN_AFTER: Duration = Duration::from_secs(10);
 
-/// Entries of a chain that are examined.
+/// Entries of a chain that are examined, the newest first.
 const MAX_EXAMINED: usize = 64;
 
 /// Entries of the whole registry that are sampled: a network with a tenth of them is missed once in 29 times.
@@ -67,6 +62,7 @@ impl Registry {
         mut priority: Option<Priority>,
     ) -> Result<Option<Priority>, RegistrationOutcome> {
         let mut victims = Victims::default();
+        let mut needed = None;
         while let Some(cap) = self.find_cap_reached(&request, &victims) {
             let tick = self.wheel.tick(now);
             let held = *priority.get_or_insert_with(|| self.priority_of(tick, &request));
@@ -74,15 +70,22 @@ impl Registry {
                 request.is_former = true;
                 continue;
             }
-            if victims.0.len() >= MAX_EVICTIONS || !self.choose_victims(tick, cap, &request, held, &mut victims) {
+            let held_here = match cap {
+                Cap::Address(ip) if self.seen.is_resident(tick, request.key, Lan::of(ip), request.id) => {
+                    Priority::Former
+                }
+                _ => held,
+            };
+            if victims.0.len() >= MAX_EVICTIONS || !self.choose_victims(tick, cap, &request, held_here, &mut victims) {
                 self.note_refused(now, &request, held);
                 return Err(cap.outcome());
             }
+            needed = needed.max(Some(held_here));
         }
         for (slot, cap) in victims.0 {
             self.evict(now, slot, cap);
         }
-        Ok(priority)
+        Ok(needed)
     }
 
     fn priority_of(&mut self, now: Tick, request: &SpaceRequest) -> Priority {
@@ -120,15 +123,15 @@ impl Registry {
         let victim = match cap {
             Cap::Address(ip) => {
                 let newest = self.usage.sources.get(&Lan::of(ip)).and_then(|source| source.newest);
-                self.pick_newest(now, (Chain::Source(Family::of(ip)), newest), request, priority, victims)
+                self.pick_neighbour(now, (Chain::Source(Family::of(ip)), newest), request, priority, victims)
             }
             Cap::Network(ip) => {
                 let newest = self.usage.networks.get(&Site::of(ip)).and_then(|network| network.newest);
-                self.pick_newest(now, (Chain::Network(Family::of(ip)), newest), request, priority, victims)
+                self.pick_neighbour(now, (Chain::Network(Family::of(ip)), newest), request, priority, victims)
             }
             Cap::Lobby(lobby) => {
                 let newest = self.usage.lobbies.newest(lobby);
-                self.pick_newest(now, (Chain::Lobby, newest), request, priority, victims)
+                self.pick_neighbour(now, (Chain::Lobby, newest), request, priority, victims)
             }
             Cap::Total | Cap::Memory => self.pick_sampled(now, request, priority, victims),
             Cap::Lobbies => return self.pick_lobby(now, request, priority, victims),
@@ -138,29 +141,30 @@ impl Registry {
         victim.is_some()
     }
 
-    /// The newest entry of a chain that has to give way: to a server that was listed there before any unproven one, to one
-    /// that has returned only those that have not.
-    fn pick_newest(
-        &self,
+    /// An entry of a chain that has to give way: the newest of the lowest rank.
+    fn pick_neighbour(
+        &mut self,
         now: Tick,
         (chain, newest): (Chain, Option<SlotIndex>),
         request: &SpaceRequest,
         priority: Priority,
         victims: &Victims,
     ) -> Option<SlotIndex> {
-        let mut known = None;
-        let is_other = |&slot: &SlotIndex| !request.is_own(slot) && !victims.contains(slot);
-        for slot in self.slots.chain(chain, newest).take(MAX_EXAMINED).filter(is_other) {
-            let is_unproven = self.trust(now, slot) == Trust::Unproven;
-            match priority {
-                Priority::Former if is_unproven => return Some(slot),
-                Priority::Former => known = known.or(Some(slot)),
-                Priority::Returning if is_unproven && !self.has_returned(slot) => return Some(slot),
-                Priority::Returning => {}
-                Priority::New => return None,
-            }
+        // The usual case at a full address.
+        if priority == Priority::New {
+            return None;
         }
-        known
+        let is_other = |&slot: &SlotIndex| !request.is_own(slot) && !victims.contains(slot);
+        let examined = self.slots.chain(chain, newest).take(MAX_EXAMINED).filter(is_other);
+        let ranked: Vec<_> = examined.map(|slot| (self.rank(now, slot, usize::MAX), slot)).collect();
+        let &(rank, slot) = ranked.iter().min_by_key(|(rank, _)| *rank)?;
+        if !rank.gives_way(priority, Among::Neighbours) {
+            return None;
+        }
+        if !rank.is_by_chance() {
+            return Some(slot);
+        }
+        self.usage.random.draw(ranked.len(), 1).next().map(|at| ranked[at].1)
     }
 
     /// An entry of the whole registry that has to give way.
@@ -177,7 +181,7 @@ impl Registry {
         let own_size = request.source.map_or(0, |ip| self.network_size(ip));
         let ranks = sample.into_iter().map(|slot| (self.rank(now, slot, own_size), slot));
         let (rank, slot) = ranks.min_by_key(|&(rank, _)| rank)?;
-        (matches!(rank, Rank::Large(_)) || priority >= Priority::Returning).then_some(slot)
+        rank.gives_way(priority, Among::All).then_some(slot)
     }
 
     /// Picks all servers of a small lobby without proven ones, if one has to be closed. Returns whether there is one.
@@ -203,19 +207,28 @@ impl Registry {
             let port = endpoint.internal.port.get();
             self.outcomes.record_for_owner(now, endpoint.internal.ip, cap.outcome(), port, None);
         }
+        if matches!(cap, Cap::Address(_)) {
+            for family in Family::ALL {
+                self.note_resident(now, slot, family);
+            }
+        }
         self.remove(now, slot, UnlistReason::Evicted);
     }
 
-    /// Evicts the newest unproven entry of a source, other than `keep`, if the source has more endpoints than its cap.
+    /// Evicts an unproven entry of a source, other than `keep`, if the source has more endpoints than its cap.
     pub(super) fn trim_source(&mut self, now: Instant, ip: IpAddr, keep: SlotIndex) {
         let lan = Lan::of(ip);
         if self.usage.endpoints(lan) <= self.config.caps.per_address {
             return;
         }
         let newest = self.usage.sources.get(&lan).and_then(|source| source.newest);
-        let victim =
-            self.slots.chain(Chain::Source(Family::of(ip)), newest).take(MAX_EXAMINED).find(|&slot| slot != keep);
-        if let Some(victim) = victim {
+        let chain = (Chain::Source(Family::of(ip)), newest);
+        let cold = self.slots.cold(keep);
+        let Some(endpoint) = cold.endpoints[Family::of(ip)] else { return };
+        let key = (endpoint.external, cold.transport);
+        let request = SpaceRequest { known: Some(keep), ..SpaceRequest::new(key, cold.server.lobby_id) };
+        let tick = self.wheel.tick(now);
+        if let Some(victim) = self.pick_neighbour(tick, chain, &request, Priority::Former, &Victims::default()) {
             self.evict(now, victim, Cap::Address(ip));
         }
     }

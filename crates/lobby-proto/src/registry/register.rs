@@ -38,7 +38,7 @@ impl Registry {
         if replaced.is_some_and(|slot| self.slots.cold(slot).server.origin != ListingOrigin::Registered) {
             return RegistrationOutcome::ListedByQuery;
         }
-        if replaced.is_some_and(|slot| !self.may_replace(slot, endpoint)) {
+        if self.is_endpoint_taken(now, known, key, endpoint) {
             return RegistrationOutcome::EndpointTaken;
         }
         let opener = Some(Site::of(source));

@@ -11,7 +11,7 @@
 //!
 //! Server IDs are secrets, so the file must not be readable by others.
 
-use super::{Registry, capacity::SpaceRequest, eviction::Victims};
+use super::{Registry, capacity::SpaceRequest, eviction::Victims, trust::KNOWN_FOR};
 use crate::{
     ListedServer, ListingOrigin,
     entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily, Trust},
@@ -173,6 +173,7 @@ impl Registry {
         }
         self.events = events;
         self.publish(now);
+        self.seen.note_restored(self.wheel.deadline(now, KNOWN_FOR));
         Ok(self.slots.len() - before)
     }
 

@@ -2,7 +2,8 @@
 
 use super::seen_filter::SeenFilter;
 use crate::{entry::Addr, hash::KeyedHash, wheel::Tick};
-use rallypoint_wire::lobby::Transport;
+use rallypoint_limit::Lan;
+use rallypoint_wire::lobby::{ServerId, Transport};
 use std::{hash::BuildHasher, time::Duration};
 
 /// An endpoint in the list.
@@ -19,7 +20,7 @@ pub(super) enum Priority {
     Former,
 }
 
-/// Endpoints that were seen some time ago.
+/// Endpoints and servers that were seen some time ago.
 #[derive(Debug)]
 pub(super) struct SeenEndpoints {
     keyed: KeyedHash,
@@ -27,22 +28,44 @@ pub(super) struct SeenEndpoints {
     listed: SeenFilter,
     /// Endpoints of servers that were refused because of a cap.
     refused: SeenFilter,
+    /// Servers that were listed at an address, by endpoint and by ID. A full address has to take them back, also after a
+    /// night; elsewhere only `listed` counts.
+    residents: SeenFilter,
+    /// Servers that were admitted beyond the budget of their address.
+    admitted: SeenFilter,
+    /// Until when every server counts as a resident: which ones were listed before a restart is not saved.
+    all_reside_until: Tick,
 }
+
+/// Bits per period of the filters that every datagram of a flood can fill. At 50,000 endpoints per second, a period of 15 s sets
+/// a sixth of them.
+const LOG_BITS: u32 = 23;
+
+/// Bits per period of the others.
+const SMALL_LOG_BITS: u32 = 20;
 
 /// Periods of [`SeenEndpoints::refused`] after which a server has returned: 15 to 30 seconds.
 const RETURNED: u32 = 2;
 
 impl SeenEndpoints {
     pub fn new(keyed: KeyedHash) -> Self {
-        let minute = Duration::from_secs(60);
-        let quarter = Duration::from_secs(15);
-        Self { keyed, listed: SeenFilter::new(minute, 10), refused: SeenFilter::new(quarter, 5) }
+        const MINUTE: u64 = 60;
+        let filter = |log_bits, seconds, kept| SeenFilter::new(log_bits, Duration::from_secs(seconds), kept);
+        Self {
+            keyed,
+            listed: filter(LOG_BITS, MINUTE, 10),
+            refused: filter(LOG_BITS, 15, 5),
+            residents: filter(SMALL_LOG_BITS, 4 * 60 * MINUTE, 6),
+            admitted: filter(SMALL_LOG_BITS, 5, 1),
+            all_reside_until: Tick::default(),
+        }
     }
 
     /// Frees the memory of endpoints that are not remembered any more.
     pub fn forget_expired(&mut self, now: Tick) {
-        self.listed.advance(now);
-        self.refused.advance(now);
+        [&mut self.listed, &mut self.refused, &mut self.residents, &mut self.admitted]
+            .into_iter()
+            .for_each(|filter| filter.advance(now));
     }
 
     pub fn note_listed(&mut self, now: Tick, key: EndpointKey) {
@@ -62,5 +85,37 @@ impl SeenEndpoints {
         } else {
             Priority::New
         }
+    }
+
+    /// Records that a server was listed at an address.
+    pub fn note_resident(&mut self, now: Tick, key: EndpointKey, lan: Lan, id: ServerId) {
+        self.residents.insert(now, now, self.keyed.hash_one(key));
+        self.residents.insert(now, now, self.keyed.hash_one((lan, id)));
+    }
+
+    /// Records that the registry was restored: who was listed before, and gone when it was saved, is not known.
+    pub fn note_restored(&mut self, until: Tick) {
+        self.all_reside_until = until;
+    }
+
+    /// Whether a server was listed at this endpoint, or the server with this ID at this address.
+    pub fn is_resident(&mut self, now: Tick, key: EndpointKey, lan: Lan, id: Option<ServerId>) -> bool {
+        now < self.all_reside_until
+            || self.residents.contains(now, self.keyed.hash_one(key), 0)
+            || id.is_some_and(|id| self.was_listed_with_id(now, lan, id))
+    }
+
+    /// Whether the server with this secret ID was listed at this address.
+    pub fn was_listed_with_id(&mut self, now: Tick, lan: Lan, id: ServerId) -> bool {
+        self.residents.contains(now, self.keyed.hash_one((lan, id)), 0)
+    }
+
+    /// Whether a server may be admitted beyond the budget of its address: not if it was in the last 5 seconds.
+    pub fn may_admit(&mut self, now: Tick, id: ServerId) -> bool {
+        !self.admitted.contains(now, self.keyed.hash_one(id), 0)
+    }
+
+    pub fn note_admitted(&mut self, now: Tick, id: ServerId) {
+        self.admitted.insert(now, now, self.keyed.hash_one(id));
     }
 }

@@ -6,13 +6,12 @@
 use crate::wheel::Tick;
 use std::time::Duration;
 
-/// Number of bits of each period. At 50,000 endpoints per second, a period of 15 s sets a sixth of them.
-const BITS: usize = 1 << 23;
-
 const WORD: usize = u64::BITS as usize;
 
 #[derive(Debug)]
 pub(super) struct SeenFilter {
+    /// Number of bits of each period, at most 2^32.
+    bits: usize,
     /// Length of a period in ticks.
     period: u32,
     /// Periods that count after the current one.
@@ -24,10 +23,11 @@ pub(super) struct SeenFilter {
 }
 
 impl SeenFilter {
-    /// A filter that remembers an endpoint for `kept` periods after the one in which it was seen.
-    pub fn new(period: Duration, kept: u32) -> Self {
+    /// A filter with 2 to the power of `log_bits` bits for each period, which remembers an endpoint for `kept` periods after the
+    /// one in which it was seen.
+    pub fn new(log_bits: u32, period: Duration, kept: u32) -> Self {
         let period = Tick::default().plus(period).since(Tick::default());
-        Self { period, kept, current: 0, periods: vec![Vec::new(); kept as usize + 1] }
+        Self { bits: 1 << log_bits, period, kept, current: 0, periods: vec![Vec::new(); kept as usize + 1] }
     }
 
     /// Records that an endpoint, given by its keyed hash, was seen at some time up to now.
@@ -35,11 +35,12 @@ impl SeenFilter {
         self.advance(now);
         let oldest = self.current.saturating_sub(self.kept);
         let period = self.index(self.period_of(seen).clamp(oldest, self.current));
+        let positions = self.positions(hash);
         let bits = &mut self.periods[period];
         if bits.is_empty() {
-            *bits = vec![0; BITS / WORD];
+            *bits = vec![0; self.bits / WORD];
         }
-        positions(hash).for_each(|(word, bit)| bits[word] |= bit);
+        positions.into_iter().for_each(|(word, bit)| bits[word] |= bit);
     }
 
     /// Whether an endpoint was seen in a period that began at least `min_age` periods before the current one.
@@ -47,7 +48,7 @@ impl SeenFilter {
         self.advance(now);
         (min_age..=self.kept.min(self.current)).any(|age| {
             let bits = &self.periods[self.index(self.current - age)];
-            !bits.is_empty() && positions(hash).all(|(word, bit)| bits[word] & bit != 0)
+            !bits.is_empty() && self.positions(hash).into_iter().all(|(word, bit)| bits[word] & bit != 0)
         })
     }
 
@@ -68,14 +69,14 @@ impl SeenFilter {
     fn index(&self, period: u32) -> usize {
         period as usize % self.periods.len()
     }
-}
 
-/// The bits of an endpoint, each as a word and a mask.
-fn positions(hash: u64) -> impl Iterator<Item = (usize, u64)> {
-    [hash, hash >> 32].into_iter().map(|hash| {
-        let bit = hash as u32 as usize % BITS;
-        (bit / WORD, 1 << (bit % WORD))
-    })
+    /// The bits of an endpoint, each as a word and a mask.
+    fn positions(&self, hash: u64) -> [(usize, u64); 2] {
+        [hash, hash >> 32].map(|hash| {
+            let bit = hash as u32 as usize % self.bits;
+            (bit / WORD, 1 << (bit % WORD))
+        })
+    }
 }
 
 #[cfg(test)]
@@ -94,7 +95,7 @@ mod tests {
 
     #[test]
     fn an_endpoint_is_remembered_for_its_time_and_then_forgotten() {
-        let mut filter = SeenFilter::new(Duration::from_secs(15), 5);
+        let mut filter = SeenFilter::new(23, Duration::from_secs(15), 5);
         assert!(!filter.contains(at(3), hash(1), 0));
         filter.insert(at(3), at(3), hash(1));
         assert!(filter.contains(at(4), hash(1), 0) && !filter.contains(at(4), hash(2), 0));
@@ -110,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_flood_makes_it_forget_nothing() {
-        let mut filter = SeenFilter::new(Duration::from_secs(15), 5);
+        let mut filter = SeenFilter::new(23, Duration::from_secs(15), 5);
         filter.insert(at(0), at(0), hash(0));
         (1..1_000_000).for_each(|number| filter.insert(at(20), at(20), hash(number)));
         assert!(filter.contains(at(40), hash(0), 1));

@@ -1,12 +1,17 @@
 //! The evidence that an entry is a real server, and the lists of entries without it, which can give way (W45).
 
-use super::{Registry, eviction::RETURN_AFTER, seen_endpoints::Priority};
+use super::{
+    Registry,
+    eviction::RETURN_AFTER,
+    seen_endpoints::{EndpointKey, Priority},
+};
 use crate::{
     ListingOrigin,
     entry::{EndpointState, Family, Trust},
     index::SlotIndex,
     wheel::Tick,
 };
+use rallypoint_limit::Lan;
 use std::time::{Duration, Instant};
 
 /// How long it protects an entry that a server was listed at its endpoint before.
@@ -47,22 +52,28 @@ impl Registry {
     /// Remembers the endpoint of a listed server that leaves it, if there is more evidence than one registration that the
     /// server is real.
     pub(super) fn note_departure(&mut self, now: Instant, slot: SlotIndex, family: Family) {
-        let cold = self.slots.cold(slot);
-        let is_listed = self.slots.hot(slot).states[family] == EndpointState::Listed;
-        let is_remembered = is_listed && (cold.trust > Trust::Unproven || self.has_returned(slot));
-        if let Some(endpoint) = cold.endpoints[family].filter(|_| is_remembered) {
-            self.seen.note_listed(self.wheel.tick(now), (endpoint.external, cold.transport));
+        if self.slots.cold(slot).trust > Trust::Unproven || self.has_returned(slot) {
+            self.note_replaced(now, slot, family);
         }
     }
 
     /// Remembers the endpoint of a listed server that is replaced, whatever else is known about it: if the new ID is forged, the
     /// server returns.
     pub(super) fn note_replaced(&mut self, now: Instant, slot: SlotIndex, family: Family) {
-        let cold = self.slots.cold(slot);
-        let is_listed = self.slots.hot(slot).states[family] == EndpointState::Listed;
-        if let Some(endpoint) = cold.endpoints[family].filter(|_| is_listed) {
-            self.seen.note_listed(self.wheel.tick(now), (endpoint.external, cold.transport));
+        if let Some(key) = self.note_resident(now, slot, family) {
+            self.seen.note_listed(self.wheel.tick(now), key);
         }
+    }
+
+    /// Remembers that a server was listed at its address, which takes it back however full it is. Returns its endpoint if it is
+    /// listed.
+    pub(super) fn note_resident(&mut self, now: Instant, slot: SlotIndex, family: Family) -> Option<EndpointKey> {
+        let hot = self.slots.hot(slot);
+        let cold = self.slots.cold(slot);
+        let endpoint = cold.endpoints[family].filter(|_| hot.states[family] == EndpointState::Listed)?;
+        let key = (endpoint.external, cold.transport);
+        self.seen.note_resident(self.wheel.tick(now), key, Lan::of(endpoint.internal.ip), hot.id);
+        Some(key)
     }
 
     /// Records that a server has replied, so that it does not give way any more.

@@ -173,6 +173,15 @@ impl Entry {
 /// that when it yields (W45).
 pub type Place = (IpAddr, u16, bool, String);
 
+/// W44: an external endpoint that a mapped inside host has left before its lease ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Reservation {
+    /// Address, port and whether it is TCP.
+    pub place: ((IpAddr, u16), bool),
+    pub host: IpAddr,
+    pub ends: Instant,
+}
+
 pub struct Model {
     pub began: Instant,
     pub knobs: Knobs,
@@ -181,6 +190,7 @@ pub struct Model {
     pub verdicts: Vec<(CheckTarget, bool, Instant)>,
     /// Pending checks, with the server and family that waits for each.
     pub waiters: Vec<(CheckTarget, u128, usize)>,
+    pub reserved: Vec<Reservation>,
     /// Checks in flight, and when they are overdue.
     pub under_way: Vec<(CheckTarget, Instant)>,
     pub outcomes: [u64; RegistrationOutcome::CODES.len()],
@@ -322,12 +332,20 @@ impl Model {
         });
         // W44
         let is_mapped = |inside: IpAddr, outside: IpAddr| inside != outside;
-        let is_taken = |entry: &Entry| {
+        let may_replace = |entry: &Entry| {
             let there = entry.endpoints.iter().flatten().find(|endpoint| endpoint.outside == outside).unwrap();
-            let is_first = is_mapped(from, outside.0) && !is_mapped(there.inside.0, outside.0);
-            there.inside.0 != from && !is_first
+            there.inside.0 == from || is_mapped(from, outside.0) && !is_mapped(there.inside.0, outside.0)
         };
-        if replaced.is_some_and(|at| is_taken(&self.entries[at])) {
+        let is_reserved =
+            |reserved: &&Reservation| reserved.place == (outside, says.is_tcp) && reserved.ends > self.reached(now);
+        let owner = self.reserved.iter().find(is_reserved).map(|reserved| reserved.host);
+        let is_at = |entry: &Entry| entry.endpoints.iter().flatten().any(|endpoint| endpoint.outside == outside);
+        let is_own = known.is_some_and(|at| self.entries[at].says.is_tcp == says.is_tcp && is_at(&self.entries[at]));
+        let is_taken = match replaced {
+            Some(at) => !may_replace(&self.entries[at]) && owner != Some(from),
+            None => !is_own && owner.is_some_and(|owner| owner != from),
+        };
+        if is_taken {
             return RegistrationOutcome::EndpointTaken;
         }
         let replaced_id = replaced.map(|at| self.entries[at].says.id);
@@ -436,6 +454,33 @@ impl Model {
         }
     }
 
+    /// The endpoints behind the address map, each with the ID of its server.
+    pub fn mapped(&self) -> Vec<(u128, Reservation)> {
+        let mapped = |entry: &Entry| {
+            let Says { id, is_tcp, .. } = entry.says;
+            let endpoints =
+                entry.endpoints.into_iter().flatten().filter(|endpoint| endpoint.inside != endpoint.outside);
+            let reservation = move |Endpoint { outside, inside, ends, .. }| {
+                (id, Reservation { place: (outside, is_tcp), host: inside.0, ends })
+            };
+            endpoints.map(reservation).collect::<Vec<_>>()
+        };
+        self.entries.iter().flat_map(mapped).collect()
+    }
+
+    /// Reserves those that have been left since then.
+    pub fn reserve_left(&mut self, before: Vec<(u128, Reservation)>) {
+        let now = self.mapped();
+        for (id, left) in before {
+            let is_it =
+                |(known, there): &(u128, Reservation)| (*known, there.place, there.host) == (id, left.place, left.host);
+            if !now.iter().any(is_it) {
+                self.reserved.retain(|reserved| reserved.place != left.place);
+                self.reserved.push(left);
+            }
+        }
+    }
+
     pub fn unregister(&mut self, now: Instant, from: IpAddr, id: u128) -> RegistrationOutcome {
         match self.find(id) {
             _ if from == ip("0.0.0.0") => RegistrationOutcome::InvalidSource,
@@ -532,6 +577,7 @@ impl Model {
     pub fn restart(&mut self, now: Instant) {
         self.began = now;
         (self.waiters, self.under_way, self.verdicts, self.unregistered) = Default::default();
+        self.reserved = Vec::new();
         self.outcomes = Default::default();
         let lease = secs(self.knobs.lease);
         for entry in &mut self.entries {

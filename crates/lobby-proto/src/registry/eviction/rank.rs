@@ -1,10 +1,10 @@
-//! The order in which entries of a full registry give way.
+//! The order in which entries give way, and to whom.
 
 use super::{super::Registry, Victims};
 use crate::{
     entry::Trust,
     index::SlotIndex,
-    registry::{capacity::SpaceRequest, chains::Chain, trust::KNOWN_FOR},
+    registry::{capacity::SpaceRequest, chains::Chain, seen_endpoints::Priority, trust::KNOWN_FOR},
     wheel::Tick,
 };
 use rallypoint_limit::Site;
@@ -23,10 +23,10 @@ const MAX_LOBBY: usize = 16;
 
 const PERMILLE: usize = 1_000;
 
-/// Order in which entries of the whole registry give way.
+/// Order in which entries give way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
-    /// In a large network. The largest one loses an entry.
+    /// In a network that is larger than that of the request. The largest one loses an entry.
     Large(Reverse<usize>),
     /// It has not returned.
     New,
@@ -35,6 +35,33 @@ pub(super) enum Rank {
     Known,
     /// It has been registered for ten minutes.
     Established,
+}
+
+/// The entries among which one has to give way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Among {
+    /// Those of a source, a network or a lobby, which a forger of few addresses can fill: a server that returns does not push
+    /// out another one, because then those of a full address would push out each other for ever.
+    Neighbours,
+    /// All: newcomers and forgeries that return share the places by chance.
+    All,
+}
+
+impl Rank {
+    /// Whether an entry of this rank gives way to a registration with this priority.
+    pub fn gives_way(self, priority: Priority, among: Among) -> bool {
+        match (priority, self) {
+            (_, Self::Large(_)) | (Priority::Former, _) | (Priority::Returning, Self::New) => true,
+            (Priority::Returning, _) => among == Among::All,
+            (Priority::New, _) => false,
+        }
+    }
+
+    /// Whether nothing but chance decides between entries of this rank and higher ones. The newest of them would be the
+    /// server that was let in last, which is as likely honest as any other.
+    pub fn is_by_chance(self) -> bool {
+        self >= Self::Known
+    }
 }
 
 impl Registry {

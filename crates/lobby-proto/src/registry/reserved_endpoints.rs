@@ -1,0 +1,42 @@
+//! External endpoints behind an address map that stay reserved for the inside host that had them (W44).
+//!
+//! An endpoint belongs to the inside host that has it until its lease ends. A forger can make that host's entry leave earlier:
+//! it replaces it by an ID of its own (L8), and unregisters or moves that one. Without this, it could then give the endpoint to
+//! another inside host, from which the former one would never get it back.
+
+use super::seen_endpoints::EndpointKey;
+use crate::{
+    hash::{KeyedHash, KeyedMap},
+    wheel::Tick,
+};
+use std::net::IpAddr;
+
+/// Maximum number of reservations. Only endpoints that the address map lists have one, and for a lease at most.
+const MAX: usize = 4_096;
+
+#[derive(Debug)]
+pub(super) struct ReservedEndpoints {
+    /// The inside host, and when its lease would have ended.
+    by_key: KeyedMap<EndpointKey, (IpAddr, Tick)>,
+}
+
+impl ReservedEndpoints {
+    pub fn new(keyed: KeyedHash) -> Self {
+        Self { by_key: keyed.map() }
+    }
+
+    pub fn reserve(&mut self, key: EndpointKey, host: IpAddr, until: Tick) {
+        if self.by_key.len() < MAX || self.by_key.contains_key(&key) {
+            self.by_key.insert(key, (host, until));
+        }
+    }
+
+    /// The inside host for which an endpoint is reserved.
+    pub fn owner(&self, now: Tick, key: EndpointKey) -> Option<IpAddr> {
+        self.by_key.get(&key).filter(|(_, until)| now < *until).map(|&(host, _)| host)
+    }
+
+    pub fn forget_expired(&mut self, now: Tick) {
+        self.by_key.retain(|_, (_, until)| now < *until);
+    }
+}
