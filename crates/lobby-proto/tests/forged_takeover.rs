@@ -181,6 +181,27 @@ fn w45_the_former_server_is_kept_for_its_lease_only() {
     assert_eq!((attack.lobby.stats().registered, attack.lobby.stats().memory), (0, 0));
 }
 
+/// Otherwise a server that has ended could be kept in the list by displacing it.
+#[test]
+fn w45_a_server_that_is_displaced_again_and_again_is_checked_all_the_same() {
+    let mut attack = Attack::new(tcp(7));
+    attack.lobby.set(|config| (config.checks.keep, config.lease) = (secs(40), secs(300)));
+    attack.register();
+    let mut checks = 0;
+    for id in 0..20 {
+        attack.lobby.wait(secs(20));
+        attack.lobby.register(VICTIM, &attack.victim);
+        attack.lobby.register(VICTIM, &tcp(100 + id));
+        attack.lobby.register(VICTIM, &tcp(100 + id).port(PORT + 1));
+        assert!(attack.is_listed());
+        for target in attack.lobby.checks().into_iter().filter(|target| target.addr.port() == PORT) {
+            checks += 1;
+            attack.lobby.report(target, REACHABLE);
+        }
+    }
+    assert!((6..=10).contains(&checks), "{checks} checks in 400 s");
+}
+
 #[test]
 fn w45_a_displaced_server_that_unregisters_or_moves_does_not_return() {
     let mut attack = Attack::new(tcp(7));

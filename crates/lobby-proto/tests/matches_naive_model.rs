@@ -106,7 +106,7 @@ impl Both {
             Op::Restart => self.restart(),
         }
         if !matches!(op, Op::Restart) {
-            self.model.reserve_left(mapped);
+            self.model.reserve_left(self.now, mapped);
         }
         self.take_checks();
         self.compare();

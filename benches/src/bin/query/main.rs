@@ -97,6 +97,7 @@ fn measure() -> Result<(), Failure> {
     sections += &comparison(&runs, &skipped, &mut goals);
     sections += &with_loss(client, &files, &mut goals)?;
     sections += &pacing(client, &files, &servers, &mut goals)?;
+    sections += &pings(client, &files, &servers, &mut goals)?;
     sections += &memory(client, &files, &servers, &mut goals)?;
     println!(
         "{}\nOn {}. The query tool has core {client}, the servers core {server}; over loopback.\n{sections}",
@@ -142,6 +143,13 @@ fn comparison(runs: &[(Tool, Run)], skipped: &[&str], goals: &mut Goals) -> Stri
                     ratio(times, 1.0),
                     "at most 3×",
                     times <= 3.0,
+                );
+                let share = speed(ours) / speed(run);
+                goals.add(
+                    "servers per second, relative to the minimal loop",
+                    format!("{:.0} %", 100.0 * share),
+                    "at least 75 %",
+                    share >= 0.75,
                 );
                 continue;
             }
@@ -229,6 +237,37 @@ fn pacing(core: usize, files: &Files, servers: &Servers, goals: &mut Goals) -> R
         }
     }
     Ok(format!("\n### Pacing\n\n{table}\nBy the receive timestamps of the kernel.\n"))
+}
+
+/// How far the pings that a fast sweep shows are from the time that each server had the query.
+fn pings(core: usize, files: &Files, servers: &Servers, goals: &mut Goals) -> Result<String, Failure> {
+    const PER_SECOND: u32 = 60_000;
+    let mut table = Table::new(&["datagrams per second", "servers", "median error", "99 %", "largest"]);
+    let mut errors: Vec<f64> = Vec::new();
+    for _ in 0..ROUNDS {
+        servers.take_holds();
+        let pings = Tool::pings(core, files, servers.port, SERVERS, PER_SECOND)?;
+        let holds = servers.take_holds();
+        let error = |(number, ping): &(u32, f64)| Some((1e6 * ping - holds.get(number)?.as_nanos() as f64).abs());
+        errors.extend(pings.iter().filter_map(error));
+    }
+    if errors.len() < SERVERS as usize {
+        return Err(Failure(format!("only {} pings could be compared", errors.len())));
+    }
+    errors.sort_by(f64::total_cmp);
+    let [middle, late, largest] = [0.5, 0.99, 1.0].map(|share| errors[((errors.len() - 1) as f64 * share) as usize]);
+    table.row([
+        PER_SECOND.to_string(),
+        SERVERS.to_string(),
+        nanoseconds(middle),
+        nanoseconds(late),
+        nanoseconds(largest),
+    ]);
+    goals.add("error of the pings at 60,000 servers per second, 99 %", nanoseconds(late), "under 0.5 ms", late < 0.5e6);
+    Ok(format!(
+        "\n### Pings\n\n{table}\nThe ping that `rallypoint query` shows, compared with the time between the kernel's timestamp of the \
+         query at the server and the sending of its reply, in {ROUNDS} runs.\n"
+    ))
 }
 
 fn memory(core: usize, files: &Files, servers: &Servers, goals: &mut Goals) -> Result<String, Failure> {

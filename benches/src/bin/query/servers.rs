@@ -7,7 +7,7 @@ use rallypoint_machine::Machine;
 use rallypoint_query_proto::{Responder, ResponderConfig, ServerInfo};
 use rallypoint_wire::bloodmasters::Echo;
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     io,
     net::UdpSocket,
     sync::{
@@ -15,7 +15,7 @@ use std::{
         atomic::{AtomicBool, Ordering::Relaxed},
     },
     thread::JoinHandle,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 /// Delay of each reply.
@@ -38,7 +38,21 @@ pub struct Servers {
     pub port: u16,
     is_over: Arc<AtomicBool>,
     flow: Arc<Mutex<Flow>>,
+    holds: Arc<Mutex<Holds>>,
     thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+/// How long each server, by number, had the query before it replied: the round trip that a perfect client measures, but for the
+/// loopback device.
+pub type Holds = HashMap<u32, Duration>;
+
+/// A reply that is due at some time.
+struct Waiting {
+    due: Instant,
+    /// When the query arrived, by the clock of the kernel's timestamps.
+    arrived: Duration,
+    number: u32,
+    reply: Datagram,
 }
 
 /// Arrival times of datagrams.
@@ -65,11 +79,17 @@ impl Servers {
         sys::prepare(&socket, true)?;
         let port = socket.local_addr()?.port();
         let (is_over, flow) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Flow::default())));
+        let holds = Arc::new(Mutex::new(Holds::default()));
         let thread = std::thread::spawn({
-            let (is_over, flow) = (is_over.clone(), flow.clone());
-            move || serve(&socket, network, &is_over, &flow)
+            let (is_over, flow, holds) = (is_over.clone(), flow.clone(), holds.clone());
+            move || serve(&socket, network, &is_over, &flow, &holds)
         });
-        Ok(Self { port, is_over, flow, thread: Some(thread) })
+        Ok(Self { port, is_over, flow, holds, thread: Some(thread) })
+    }
+
+    /// The first reply of each server since the last call.
+    pub fn take_holds(&self) -> Holds {
+        std::mem::take(&mut *self.holds.lock().expect("no thread panics while it holds the lock"))
     }
 
     /// The pacing since the last call.
@@ -96,9 +116,15 @@ impl Flow {
     }
 }
 
-fn serve(socket: &UdpSocket, network: Network, is_over: &AtomicBool, flow: &Mutex<Flow>) -> io::Result<()> {
+fn serve(
+    socket: &UdpSocket,
+    network: Network,
+    is_over: &AtomicBool,
+    flow: &Mutex<Flow>,
+    holds: &Mutex<Holds>,
+) -> io::Result<()> {
     let (answers, mut batch, mut random) = (Answers::new(), Batch::new(), Random::new(7));
-    let mut waiting: VecDeque<(Instant, Datagram)> = VecDeque::new();
+    let mut waiting: VecDeque<Waiting> = VecDeque::new();
     while !is_over.load(Relaxed) {
         let now = Instant::now();
         let count = batch.receive(socket, true)?;
@@ -115,19 +141,32 @@ fn serve(socket: &UdpSocket, network: Network, is_over: &AtomicBool, flow: &Mute
             }
             for bytes in answers.reply_to(bytes) {
                 if random.below(100) >= network.loss {
-                    waiting.push_back((now + DELAY, Datagram { peer, local, bytes }));
+                    let (due, arrived) = (now + DELAY, batch.arrived(n));
+                    waiting.push_back(Waiting { due, arrived, number, reply: Datagram { peer, local, bytes } });
                 }
             }
         }
-        let due = waiting.iter().take(BATCH).take_while(|(at, _)| *at <= now).count();
-        batch.send(socket, waiting.range(..due).map(|(_, answer)| (answer.peer, answer.local, &answer.bytes[..])))?;
-        waiting.drain(..due);
+        let due = waiting.iter().take(BATCH).take_while(|waiting| waiting.due <= now).count();
+        let before = since_epoch();
+        let replies = waiting.range(..due).map(|Waiting { reply, .. }| (reply.peer, reply.local, &reply.bytes[..]));
+        batch.send(socket, replies)?;
+        let each = since_epoch().saturating_sub(before) / due.max(1) as u32;
+        let mut holds = holds.lock().expect("no thread panics while it holds the lock");
+        for (at, Waiting { arrived, number, .. }) in (0..).zip(waiting.drain(..due)) {
+            holds.entry(number).or_insert((before + each * at + each / 2).saturating_sub(arrived));
+        }
+        drop(holds);
         if count < BATCH && due < BATCH {
-            let next = waiting.front().map_or(Duration::from_millis(50), |(at, _)| *at - now);
+            let next = waiting.front().map_or(Duration::from_millis(50), |waiting| waiting.due - now);
             sys::wait(socket, next);
         }
     }
     Ok(())
+}
+
+/// The time on the clock of the kernel's timestamps.
+fn since_epoch() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Prepared replies; all protocols carry about the same information.

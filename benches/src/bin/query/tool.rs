@@ -5,6 +5,7 @@ use rallypoint_bench::{Failure, address, pinned};
 use std::{
     env, fs,
     io::{BufRead, BufReader},
+    net::SocketAddrV4,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -118,15 +119,31 @@ impl Tool {
 
     /// Queries `count` servers, with the same retries and timeout for all tools.
     pub fn query(self, core: usize, files: &Files, port: u16, count: u32, rate: u32) -> Result<Run, Failure> {
-        self.run(self.command(core, files, port, count, rate, true)?)
+        self.run(self.command(core, files, port, count, rate, true)?, |_| {})
+    }
+
+    /// The same with `rallypoint query`; returns the ping that it shows for each server, by number, in milliseconds.
+    pub fn pings(core: usize, files: &Files, port: u16, count: u32, rate: u32) -> Result<Vec<(u32, f64)>, Failure> {
+        let mut pings = Vec::new();
+        Self::Rallypoint.run(Self::Rallypoint.command(core, files, port, count, rate, true)?, |line| {
+            let value = |name: &str| {
+                let (_, rest) = line.split_once(&format!("\"{name}\":"))?;
+                rest.split([',', '}']).next().map(|value| value.trim_matches('"').to_owned())
+            };
+            let addr: Option<SocketAddrV4> = value("address").and_then(|addr| addr.parse().ok());
+            let ping: Option<f64> = value("ping_ms").and_then(|ping| ping.parse().ok());
+            let number = |addr: SocketAddrV4| addr.ip().to_bits().wrapping_sub(address(0).to_bits());
+            pings.extend(addr.map(number).zip(ping));
+        })?;
+        Ok(pings)
     }
 
     /// Queries `count` servers with the default retries and timeout of `rallypoint query`.
     pub fn query_with_defaults(self, core: usize, files: &Files, port: u16, count: u32) -> Result<Run, Failure> {
-        self.run(self.command(core, files, port, count, RATE, false)?)
+        self.run(self.command(core, files, port, count, RATE, false)?, |_| {})
     }
 
-    fn run(self, mut command: Command) -> Result<Run, Failure> {
+    fn run(self, mut command: Command, mut on_line: impl FnMut(&str)) -> Result<Run, Failure> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let start = Instant::now();
         let mut child = command.spawn()?;
@@ -138,7 +155,9 @@ impl Tool {
         {
             let line = line?;
             first.get_or_insert_with(|| start.elapsed());
-            found += usize::from(self.is_found(&String::from_utf8_lossy(&line)));
+            let line = String::from_utf8_lossy(&line);
+            found += usize::from(self.is_found(&line));
+            on_line(&line);
         }
         let (cpu, memory) = sys::end_of(&child)?;
         let time = start.elapsed();

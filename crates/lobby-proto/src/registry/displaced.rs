@@ -156,7 +156,10 @@ impl Registry {
     pub(super) fn yield_to_displaced(&mut self, now: Instant, slot: SlotIndex, family: Family, is_check_refused: bool) {
         let is_unreachable = self.slots.hot(slot).states[family] == EndpointState::Unreachable;
         let cold = self.slots.cold(slot);
-        let Some(displaced) = &cold.displaced else { return };
+        let Some(displaced) = cold.displaced.as_ref().filter(|displaced| displaced.deadline > self.wheel.tick(now))
+        else {
+            return;
+        };
         if is_check_refused || (is_unreachable && displaced.check != cold.check) {
             self.remove(now, slot, UnlistReason::Unreachable);
         }
@@ -193,6 +196,10 @@ impl Registry {
         self.wheel.schedule(slot, deadline);
         // It lists the server, unless it was banned in the meantime.
         self.review_entry(now, slot);
+        if self.slots.get(slot).is_some() {
+            // Who is displaced again and again must not stay listed without a check.
+            self.renew_checks(now, slot);
+        }
         // Also if another node removed the server that had taken its place.
         self.read_again(public_id);
     }

@@ -70,7 +70,7 @@ impl Registry {
             self.slots.hot_mut(slot).fingerprints[family] = 0;
         } else {
             self.note_departure(now, slot, family);
-            self.drop_endpoint(slot, family);
+            self.drop_endpoint(now, slot, family);
             if old.is_none_or(|old| old.internal != new.internal) {
                 self.withdraw_proof(slot);
             }
@@ -103,11 +103,11 @@ impl Registry {
     }
 
     /// Removes the endpoint of one family.
-    pub(super) fn drop_endpoint(&mut self, slot: SlotIndex, family: Family) {
+    pub(super) fn drop_endpoint(&mut self, now: Instant, slot: SlotIndex, family: Family) {
         let cold = self.slots.cold_mut(slot);
         if let Some(endpoint) = cold.endpoints[family].take() {
             let key = (endpoint.external, cold.transport);
-            self.release_endpoint(slot, family, endpoint, key);
+            self.release_endpoint(now, slot, family, endpoint, key);
             self.uncharge_endpoint(slot, endpoint.internal.ip);
         }
         let hot = self.slots.hot_mut(slot);
@@ -116,11 +116,19 @@ impl Registry {
     }
 
     /// Releases an endpoint for other servers; behind an address map, for those of the same inside host until the lease ends.
-    fn release_endpoint(&mut self, slot: SlotIndex, family: Family, endpoint: EndpointEntry, key: EndpointKey) {
+    fn release_endpoint(
+        &mut self,
+        now: Instant,
+        slot: SlotIndex,
+        family: Family,
+        endpoint: EndpointEntry,
+        key: EndpointKey,
+    ) {
         self.slots.unbind(key, slot);
         let EndpointEntry { internal, external } = endpoint;
         if internal.ip != external.ip {
-            self.reserved.reserve(key, internal.ip, self.slots.hot(slot).deadlines[family]);
+            let until = self.slots.hot(slot).deadlines[family];
+            self.reserved.reserve(self.wheel.tick(now), key, internal.ip, until);
         }
     }
 
@@ -137,9 +145,9 @@ impl Registry {
             let Some(endpoint) = endpoints[family] else { continue };
             let key = (endpoint.external, transport);
             if self.slots.at_endpoint(key).is_some() || self.is_endpoint_banned(now, key) {
-                self.drop_endpoint(slot, family);
+                self.drop_endpoint(now, slot, family);
             } else {
-                self.release_endpoint(slot, family, endpoint, (endpoint.external, old));
+                self.release_endpoint(now, slot, family, endpoint, (endpoint.external, old));
                 self.slots.bind(key, slot);
             }
         }

@@ -64,7 +64,7 @@ impl Registry {
         for family in Family::ALL {
             let endpoint = self.slots.cold(slot).endpoints[family];
             if endpoint.is_some_and(|endpoint| self.is_private_refused(&endpoint)) {
-                self.drop_endpoint(slot, family);
+                self.drop_endpoint(now, slot, family);
             }
         }
         self.release_displaced(now, slot);

@@ -35,7 +35,7 @@ impl Registry {
         self.unlist(now, slot, reason);
         for family in Family::ALL {
             self.note_departure(now, slot, family);
-            self.drop_endpoint(slot, family);
+            self.drop_endpoint(now, slot, family);
         }
         self.unlink_entry(slot);
         let server = &self.slots.cold(slot).server;
@@ -64,7 +64,7 @@ impl Registry {
                 && !self.is_held_by_cluster(slot, family, reached)
             {
                 self.note_departure(now, slot, family);
-                self.drop_endpoint(slot, family);
+                self.drop_endpoint(now, slot, family);
             }
         }
         self.release_displaced(now, slot);

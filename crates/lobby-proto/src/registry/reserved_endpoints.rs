@@ -25,8 +25,10 @@ impl ReservedEndpoints {
         Self { by_key: keyed.map() }
     }
 
-    pub fn reserve(&mut self, key: EndpointKey, host: IpAddr, until: Tick) {
-        if self.by_key.len() < MAX || self.by_key.contains_key(&key) {
+    /// Reserves an endpoint for a host, unless it is reserved for another one.
+    pub fn reserve(&mut self, now: Tick, key: EndpointKey, host: IpAddr, until: Tick) {
+        let is_free = self.owner(now, key).is_none_or(|owner| owner == host);
+        if is_free && (self.by_key.len() < MAX || self.by_key.contains_key(&key)) {
             self.by_key.insert(key, (host, until));
         }
     }

@@ -157,10 +157,13 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whether it has displaced a server that is checked in another way.
-    fn yields(&self) -> bool {
+    /// Whether it has displaced a server whose lease has not ended, and which is checked in another way.
+    fn yields(&self, reached: Instant) -> bool {
         let probe = |says: &Says| says.target((ip("0.0.0.0"), 1));
-        self.displaced.as_ref().is_some_and(|displaced| probe(&displaced.0.says) != probe(&self.says))
+        let is_leased = |entry: &Entry| entry.endpoints.iter().flatten().any(|endpoint| endpoint.ends > reached);
+        self.displaced
+            .as_ref()
+            .is_some_and(|displaced| is_leased(&displaced.0) && probe(&displaced.0.says) != probe(&self.says))
     }
 
     /// The addresses at which the lobby itself reaches the listed endpoints.
@@ -394,7 +397,7 @@ impl Model {
         // The internal address has changed, though the list shows the same.
         let is_changed = self.shown(&before) != self.shown(&entry) || before.reached() != entry.reached();
         let state = entry.endpoints[family].unwrap().state;
-        if state == State::Unreachable && entry.yields() {
+        if state == State::Unreachable && entry.yields(self.reached(now)) {
             self.remove(now, at);
         }
         match state {
@@ -469,12 +472,15 @@ impl Model {
     }
 
     /// Reserves those that have been left since then.
-    pub fn reserve_left(&mut self, before: Vec<(u128, Reservation)>) {
+    pub fn reserve_left(&mut self, now: Instant, before: Vec<(u128, Reservation)>) {
+        let reached = self.reached(now);
+        self.reserved.retain(|reserved| reserved.ends > reached);
         let now = self.mapped();
         for (id, left) in before {
             let is_it =
                 |(known, there): &(u128, Reservation)| (*known, there.place, there.host) == (id, left.place, left.host);
-            if !now.iter().any(is_it) {
+            let is_free = |reserved: &Reservation| reserved.place != left.place || reserved.host == left.host;
+            if !now.iter().any(is_it) && self.reserved.iter().all(is_free) {
                 self.reserved.retain(|reserved| reserved.place != left.place);
                 self.reserved.push(left);
             }
@@ -533,9 +539,10 @@ impl Model {
             }
         }
         // W45: a server that was not reached does not stay in the place of one that was.
+        let reached = self.reached(now);
         let is_yielding = |entry: &Entry| {
             let is_unreachable = |endpoint: &Endpoint| endpoint.state == State::Unreachable;
-            entry.yields() && entry.endpoints.iter().flatten().any(is_unreachable)
+            entry.yields(reached) && entry.endpoints.iter().flatten().any(is_unreachable)
         };
         while let Some(at) = self.entries.iter().position(is_yielding) {
             self.remove(now, at);

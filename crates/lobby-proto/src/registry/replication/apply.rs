@@ -99,7 +99,7 @@ impl Registry {
         for family in Family::ALL {
             if self.slots.cold(slot).replica.is_remote[family] {
                 self.note_departure(now, slot, family);
-                self.drop_endpoint(slot, family);
+                self.drop_endpoint(now, slot, family);
             }
         }
         if self.slots.hot(slot).states == PerFamily::<EndpointState>::default() {
@@ -156,7 +156,7 @@ impl Registry {
         let is_moved = self.is_moved(slot, &endpoints);
         let kept =
             PerFamily::from_fn(|family| mode == ApplyMode::Expiry && is_local[family] && endpoints[family].is_none());
-        self.set_replicated_endpoints(slot, &block, endpoints, kept);
+        self.set_replicated_endpoints(now, slot, &block, endpoints, kept);
         self.set_replicated_proof(now, slot, new.is_proven, is_moved, displaced);
         self.update_list(now, slot, Some(block), UnlistReason::Expired);
         if kept.iter().any(|kept| *kept) {
@@ -246,7 +246,7 @@ impl Registry {
         }
         let displaced = self.replace_others(now, Some(slot), block, &endpoints);
         let server = Arc::clone(&self.slots.cold(slot).server);
-        self.set_replicated_endpoints(slot, &server.block(), endpoints, is_local);
+        self.set_replicated_endpoints(now, slot, &server.block(), endpoints, is_local);
         if let Some(displaced) = displaced {
             self.keep_displaced(now, slot, displaced);
         }
@@ -296,6 +296,7 @@ impl Registry {
     /// Gives an entry these endpoints, except that `kept` ones stay as they are.
     fn set_replicated_endpoints(
         &mut self,
+        now: Instant,
         slot: SlotIndex,
         block: &ListBlock<'_>,
         endpoints: PerFamily<Option<EndpointEntry>>,
@@ -313,7 +314,7 @@ impl Registry {
             if is_same && !is_new_transport && state == EndpointState::Listed {
                 continue;
             }
-            self.drop_endpoint(slot, family);
+            self.drop_endpoint(now, slot, family);
         }
         let cold = self.slots.cold_mut(slot);
         cold.transport = transport;
