@@ -84,7 +84,7 @@ impl StoreClient {
     pub async fn connect(&self) -> Result<StoreConnection, StoreError> {
         let mut connection = self.connector.connect().await?;
         self.connector.check_version(&mut connection).await?;
-        self.load_scripts(&mut connection).await?;
+        self.load_scripts(&connection).await?;
         Ok(connection)
     }
 
@@ -131,11 +131,17 @@ impl StoreClient {
         format!("{}:check:{target}", self.keys.prefix)
     }
 
-    async fn load_scripts(&self, connection: &mut StoreConnection) -> Result<(), StoreError> {
+    async fn load_scripts(&self, connection: &StoreConnection) -> Result<(), StoreError> {
+        // At the same time: one after the other would take seconds with a store on another continent.
+        let mut loads = tokio::task::JoinSet::new();
         for code in self.scripts.codes() {
+            let (client, mut connection) = (self.clone(), connection.clone());
             let mut command = redis::cmd("SCRIPT");
             command.arg("LOAD").arg(code);
-            self.read::<Value>(connection, &command).await?;
+            loads.spawn(async move { client.read::<Value>(&mut connection, &command).await });
+        }
+        while let Some(loaded) = loads.join_next().await {
+            loaded.unwrap_or_else(|_| Err(error::unexpected(self.connector.url())))?;
         }
         Ok(())
     }

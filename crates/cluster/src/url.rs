@@ -52,6 +52,11 @@ impl StoreUrl {
         &self.text
     }
 
+    /// Whether it is the address of a Redis Cluster.
+    pub(crate) fn is_cluster(&self) -> bool {
+        matches!(self.topology(), Ok(Topology::Cluster(_)))
+    }
+
     pub(crate) fn topology(&self) -> Result<Topology, StoreUrlError> {
         let (scheme, rest) = self.text.split_once("://").ok_or(StoreUrlError)?;
         if scheme.ends_with("unix") {

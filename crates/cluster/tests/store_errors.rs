@@ -50,6 +50,32 @@ async fn a_server_that_is_not_redis() {
     answer.abort();
 }
 
+/// The servers are right, but not the form of the address.
+#[tokio::test]
+async fn another_kind_of_store() {
+    let Some(single) = RedisServer::start(&[]) else { return };
+    let Some(part) = RedisServer::start(&["--cluster-enabled", "yes"]) else { return };
+    let sentinel = RedisServer::start_sentinel(&single);
+    let addr = |server: &RedisServer| format!("127.0.0.1:{}", server.port());
+    let (single, sentinel) = (addr(&single), addr(&sentinel));
+    let client = StoreClient::new(&part.url().parse().unwrap(), "test").unwrap();
+    let mut connection = client.connect().await.unwrap();
+    let open = Request::Open { epoch: [1; 16], secret_check: [1; 16] };
+    let moved = client.execute(&mut connection, &open).await.unwrap_err();
+    assert!(moved.message.contains("name several of its servers"), "{}", moved.message);
+    for (url, expected) in [
+        (format!("redis://{single},{single}"), "are not a Redis Cluster"),
+        (format!("redis://{sentinel}"), "write redis+sentinel://"),
+        (format!("redis+sentinel://{single}/main"), "is not Sentinel"),
+        (format!("redis+sentinel://{sentinel}/other"), "do not know that service"),
+        (format!("redis://{single}/99"), "no database with that number"),
+    ] {
+        let (kind, message) = error(&url).await;
+        assert_eq!(kind, StoreErrorKind::Rejected, "{message}");
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
 #[tokio::test]
 async fn a_store_that_refuses_changes() {
     let Some(server) = RedisServer::start(&[]) else { return };

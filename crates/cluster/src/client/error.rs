@@ -44,6 +44,23 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
                  choose another cluster.name ({text})"
             ),
         ),
+        _ if text.contains("cluster support disabled") => rejected(format!(
+            "the servers at {url} are not a Redis Cluster: name one server, or Sentinel with redis+sentinel://host:26379/service"
+        )),
+        ErrorKind::Server(
+            ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::CrossSlot | ServerErrorKind::ClusterDown,
+        ) if !url.is_cluster() => rejected(format!(
+            "the server at {url} is part of a Redis Cluster: name several of its servers, redis://host:7000,host:7001 ({text})"
+        )),
+        _ if text.contains("unknown command 'SCRIPT'") => rejected(format!(
+            "the server at {url} does not execute scripts: if it is Sentinel, write redis+sentinel://host:26379/service"
+        )),
+        _ if text.contains("DB index is out of range") => {
+            rejected(format!("the store at {url} has no database with that number: check the end of its address"))
+        }
+        ErrorKind::InvalidClientConfig if text.contains("sentinel") => {
+            rejected(format!("the server at {url} is not Sentinel: for the store itself write redis://host:6379"))
+        }
         ErrorKind::Parse | ErrorKind::UnexpectedReturnType | ErrorKind::RESP3NotSupported => {
             rejected(format!("the server at {url} is not Redis or Valkey: check the address of the store ({text})"))
         }
@@ -57,7 +74,10 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
         )),
         _ => (
             StoreErrorKind::Unreachable,
-            format!("cannot reach the store at {url}: check its address, and that Redis or Valkey is running ({text})"),
+            format!(
+                "cannot reach the store at {url}: check its address (rediss:// with TLS), and that Redis or Valkey is running \
+                 ({text})"
+            ),
         ),
     };
     StoreError { kind, message }

@@ -437,8 +437,7 @@ impl Driver {
 
 /// Opens both connections and the store.
 async fn open(client: &StoreClient, request: &Request) -> Result<(Reply, Connections), StoreError> {
-    let mut commands = client.connect().await?;
-    let reader = client.connect().await?;
+    let (mut commands, reader) = tokio::try_join!(client.connect(), client.connect())?;
     let reply = client.execute(&mut commands, request).await?;
     Ok((reply, Connections { commands, reader }))
 }
