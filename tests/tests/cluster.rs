@@ -184,6 +184,24 @@ fn a_node_that_cannot_take_part_exits_with_one_sentence() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+/// Other programs, and clusters with other names, can use the same store.
+#[test]
+fn other_keys_in_the_store_are_left_alone() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let keys = ["meta", "entry", "{rp:other}:note", "rp"];
+    keys.iter().for_each(|key| assert_eq!(store.command(&["SET", key, "mine"]), "OK"));
+    let named = |name: &str| node(&store, name).set(&format!("cluster.name={name}")).start();
+    let nodes = [named("one"), named("two")];
+    nodes.iter().for_each(|node| node.wait_until_logged("joined the cluster"));
+    nodes[0].register(&GameServer::named("a"));
+    nodes[1].register(&GameServer::named("b"));
+    eventually("both are in the store", || {
+        ["one", "two"].iter().all(|name| store.command(&["HLEN", &format!("{{rp:{name}}}:entry")]) == "1")
+    });
+    assert_eq!((nodes[0].names(), nodes[1].names()), (vec!["a".to_owned()], vec!["b".to_owned()]));
+    keys.iter().for_each(|key| assert_eq!(store.command(&["GET", key]), "mine", "{key}"));
+}
+
 /// L9 across nodes: each family at another one.
 #[test]
 fn l9_both_families_of_a_server_reach_different_nodes() {

@@ -7,6 +7,7 @@ mod check_config;
 mod clients_that_never_read;
 mod cluster;
 mod cluster_broken_store;
+mod cluster_clocks;
 mod cluster_partition;
 mod cluster_probes;
 mod cluster_stores;
