@@ -10,23 +10,43 @@ fn the_demo_lists_servers_that_answer_and_leaves_nothing_behind() {
     command.args(["demo", "--http", "127.0.0.1:0"]).env("TMPDIR", temporary.path());
     let demo = Process::spawn(&mut command);
     let page = demo.wait_for_line("page ").split_whitespace().last().unwrap().to_owned();
-    let query = demo.wait_for_line(" query ").split_whitespace().nth(2).unwrap().to_owned();
+    // The commands are meant to be copied, so they are run as they are printed.
+    let printed = |command: &str| demo.wait_for_line(command).split_whitespace().skip(1).map(str::to_owned).collect();
+    let list_command: Vec<String> = printed(" list ");
+    let query: Vec<String> = printed(" query ");
     // 30 servers and the room; one may be restarting.
     let list = wait_for("the servers are listed", || {
-        let list = stdout(&run(home.path(), ["list", &page, "--query"]));
+        let list = stdout(&run(home.path(), &list_command));
         (list.lines().count() > 29).then_some(list)
     });
     for name in ["Bacon Town 24/7", "東京サーバー", "Demo room: say hello"] {
         assert!(list.contains(name), "{list}");
     }
     let answer = wait_for("a server answers", || {
-        let answer = stdout(&run(home.path(), ["query", &query]));
+        let answer = stdout(&run(home.path(), &query));
         answer.contains("Tag").then_some(answer)
     });
     assert!(answer.contains("Tag around the clock"), "{answer}");
+    assert!(list.contains("Tag (demo)") && list_command.contains(&page), "lists have names: {list}");
     assert!(temporary.path().read_dir().unwrap().next().is_some(), "the history is in the temporary directory");
     demo.signal(Signal::INT);
     assert!(demo.wait().status.success(), "{}", demo.stderr());
     assert!(temporary.path().read_dir().unwrap().next().is_none(), "the temporary directory is removed");
     assert!(home.path().read_dir().unwrap().next().is_none(), "nothing is written elsewhere");
+}
+
+#[test]
+fn hostile_servers_and_long_lists_can_be_added() {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = rallypoint(home.path());
+    command.args(["demo", "--http", "127.0.0.1:0", "--hostile", "--servers", "300"]);
+    let demo = Process::spawn(&mut command);
+    let page = demo.wait_for_line("page ").split_whitespace().last().unwrap().to_owned();
+    let list = wait_for("the servers are listed", || {
+        let list = stdout(&run(home.path(), ["list", &page]));
+        (list.lines().count() > 280).then_some(list)
+    });
+    assert!(list.contains("<script>alert(1)</script>") && !list.contains('\u{1b}'), "{list}");
+    demo.signal(Signal::INT);
+    assert!(demo.wait().status.success(), "{}", demo.stderr());
 }

@@ -78,7 +78,7 @@ fn need_terminal() -> Result<(), CommandError> {
     let why = if !(stdin().is_terminal() && stdout().is_terminal()) {
         "browse needs a terminal; in scripts use: rallypoint list LOBBY --json"
     } else if !can_draw() {
-        "browse needs a terminal that can move its cursor, which TERM says this one cannot; use rallypoint list"
+        "browse needs a terminal that can move its cursor, and TERM names one that cannot; use rallypoint list"
     } else {
         return Ok(());
     };

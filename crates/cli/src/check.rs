@@ -123,17 +123,11 @@ impl Args {
     /// Rejects thresholds for values that the target does not have: they would never raise an alarm.
     fn validate(&self) -> Result<(), CommandError> {
         let has_servers = !matches!(self.target, Target::Server(_));
-        let has_players = !matches!(self.target, Target::WebList(_));
         let is_wanted = |warn: &Option<Range>, crit: &Option<Range>| warn.is_some() || crit.is_some();
         let target = &self.target;
         if !has_servers && is_wanted(&self.warn_servers, &self.crit_servers) {
             return Err(CommandError::Usage(format!(
                 "{target} is a server: --warn-servers and --crit-servers are for lists, such as lobby://lobby.example.org"
-            )));
-        }
-        if !has_players && is_wanted(&self.warn_players, &self.crit_players) {
-            return Err(CommandError::Usage(format!(
-                "{target} does not report players: --warn-players and --crit-players are for servers and lobbies"
             )));
         }
         Ok(())
@@ -151,12 +145,11 @@ async fn check(args: &Args) -> Result<CheckReport, CommandError> {
             _ => CheckReport::failed(target, &ProbeError::NotFound),
         });
     }
-    // A master list has addresses only.
-    let mut players = matches!(target, Target::Lobby(_)).then_some(0u64);
-    let add = |server: FetchedServer| players = players.map(|sum| sum + u64::from(server.info.players.unwrap_or(0)));
+    let mut players = 0;
+    let add = |server: FetchedServer| players += u64::from(server.info.players.unwrap_or(0));
     let config = args.scan.config(None);
     Ok(match fetch_list(target, &config, add).await {
-        Ok(summary) => list_report(args, &summary, players),
+        Ok(summary) => list_report(args, &summary, summary.has_players.then_some(players)),
         Err(error) => CheckReport::failed(target, &error),
     })
 }
@@ -198,6 +191,8 @@ fn list_report(args: &Args, summary: &ListSummary, players: Option<u64>) -> Chec
     report.measure("servers", servers as f64, "", &args.warn_servers, &args.crit_servers, "");
     if let Some(players) = players {
         report.measure("players", players as f64, "", &args.warn_players, &args.crit_players, "");
+    } else if args.warn_players.is_some() || args.crit_players.is_some() {
+        report.raise(CheckState::Unknown, "it does not report players");
     }
     report.measure("ping", ping, "ms", &args.warn_ping, &args.crit_ping, "");
     if malformed > 0 {

@@ -11,7 +11,7 @@ use crate::{
     signals::Signals,
     stdio::{print_stderr, print_stdout},
 };
-use catalogue::{Profile, SERVERS};
+use catalogue::{HOSTILE_SERVERS, Profile, Reply, SERVERS};
 use rallypoint_announce::LobbyHost;
 use rallypoint_history::{History, HistoryOptions, Observation};
 use rallypoint_lobby::{LobbyOptions, LobbyService, LobbyStartError, ProbePool};
@@ -40,6 +40,14 @@ pub struct Args {
     /// Address of the page [default: port 29950 of 127.0.0.1, or a free port]
     #[arg(long, value_name = "ADDR:PORT")]
     http: Option<SocketAddr>,
+
+    /// Add servers with names and texts that try to break out of their place, and with answers that do not agree
+    #[arg(long, hide = true)]
+    hostile: bool,
+
+    /// Add servers that only register, until there is this number of them
+    #[arg(long, hide = true, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=MAX_CROWD))]
+    servers: u16,
 }
 
 const MORE: &str = "\
@@ -56,6 +64,13 @@ Exit codes:
 
 /// Interval of registrations without a change, in seconds.
 const REFRESH: u64 = 30;
+
+/// Maximum number of servers, each with a port of its own above [`CROWD_PORT`].
+const MAX_CROWD: i64 = 50_000;
+const CROWD_PORT: u16 = 15_000;
+
+/// Number of servers with a made-up past.
+const SERVERS_WITH_A_PAST: usize = 100;
 
 /// Size of the receive buffer of a pretend server in bytes.
 const RECEIVE_BUFFER: usize = 1 << 16;
@@ -106,14 +121,20 @@ impl Demo {
     async fn start(args: &Args, directory: &std::path::Path) -> Result<Self, CommandError> {
         let history =
             Arc::new(History::start(HistoryOptions::new(directory.join("history.db"))).map_err(CommandError::failed)?);
-        let lobby = start_lobby()?;
+        let lobby = start_lobby(args)?;
         let web = start_web(args, &lobby, &history)?;
         let lobby_addr = lobby.local_addrs().lobby[0];
         let room = start_room(directory, lobby_addr).await?;
         let socket = UdpSocket::bind(any_port(), RECEIVE_BUFFER).map_err(CommandError::failed)?;
         let mut servers = Vec::new();
-        for profile in SERVERS {
-            servers.push(RunningServer::start(profile).await?);
+        let hostile = HOSTILE_SERVERS.iter().filter(|_| args.hostile);
+        for profile in SERVERS.iter().chain(hostile) {
+            servers.push(RunningServer::start(*profile).await?);
+        }
+        for number in servers.len() as u16..args.servers {
+            let mut server = RunningServer::start_unanswering(catalogue::crowd_profile(number), CROWD_PORT + number)?;
+            server.server.name += &format!(" #{number}");
+            servers.push(server);
         }
         let demo = Self { lobby, web, room, history, servers, socket, lobby_addr };
         demo.servers.iter().for_each(|server| demo.register(server));
@@ -141,7 +162,7 @@ impl Demo {
              In another terminal:\n\n  \
              {program} browse {lists}\n  \
              {program} list {lists} --query --sort players\n  \
-             {program} query session://127.0.0.1:{session} --players\n  \
+             {program} query session://127.0.0.1:{session}\n  \
              {program} watch {watched}\n  \
              {program} join {room} --name YOU\n\n\
              Servers, players and their history of the last week are made up. Ctrl-C ends it and leaves nothing behind.\n",
@@ -154,6 +175,7 @@ impl Demo {
         let mut seconds = interval(Duration::from_secs(1));
         let mut second = 0;
         let Self { lobby, history, servers, socket, lobby_addr, room, .. } = self;
+        let count = servers.len();
         let world = async {
             loop {
                 seconds.tick().await;
@@ -165,7 +187,7 @@ impl Demo {
         };
         tokio::select! {
             () = world => {}
-            () = record(lobby, history) => {}
+            () = record(lobby, history, count) => {}
             () = room.run() => {}
         }
     }
@@ -185,19 +207,22 @@ impl Demo {
 }
 
 impl RunningServer {
-    async fn start(profile: &'static Profile) -> Result<Self, CommandError> {
+    async fn start(profile: Profile) -> Result<Self, CommandError> {
+        if profile.game.transport == Transport::Tcp {
+            return Self::start_unanswering(profile, open_tcp_port().await?);
+        }
+        let socket = Arc::new(UdpSocket::bind(any_port(), RECEIVE_BUFFER).map_err(CommandError::failed)?);
+        let protocol = profile.game.protocol.filter(|_| profile.reply != Reply::None);
+        let mut server = Self::start_unanswering(profile, socket.local_addr().port())?;
+        server.responder = protocol.map(|protocol| respond(protocol, socket, &server.server)).transpose()?;
+        Ok(server)
+    }
+
+    fn start_unanswering(profile: Profile, port: u16) -> Result<Self, CommandError> {
         let server = PretendServer::new(profile, entropy::u64().map_err(CommandError::failed)?);
-        let (port, responder) = match (profile.game.transport, profile.game.protocol) {
-            (Transport::Tcp, _) => (open_tcp_port().await?, None),
-            (Transport::Udp, protocol) => {
-                let socket = Arc::new(UdpSocket::bind(any_port(), RECEIVE_BUFFER).map_err(CommandError::failed)?);
-                let port = socket.local_addr().port();
-                (port, protocol.map(|protocol| respond(protocol, socket, &server)).transpose()?)
-            }
-        };
         let port = NonZeroU16::new(port).ok_or_else(|| CommandError::failed("the system chose port 0"))?;
         let id = ServerId::from_bytes(entropy::bytes().map_err(CommandError::failed)?);
-        Ok(Self { server, id, port, responder })
+        Ok(Self { server, id, port, responder: None })
     }
 
     fn step(&mut self, second: u64, socket: &UdpSocket, lobby: SocketAddr) {
@@ -221,10 +246,10 @@ impl RunningServer {
     }
 
     fn registration(&self) -> Vec<u8> {
-        let Profile { name, game, slots, password, .. } = self.server.profile;
+        let Profile { game, slots, password, keys, .. } = self.server.profile;
         let x_query = game.protocol.map_or("", Protocol::as_str);
-        let keys = [
-            ("name", *name),
+        let usual = [
+            ("name", &*self.server.name),
             ("game", game.name),
             ("game_short", game.short),
             ("game_ver", game.version),
@@ -232,12 +257,13 @@ impl RunningServer {
             ("x-query", x_query),
         ];
         let mut table = TableBuf::new();
-        for (key, value) in keys.into_iter().filter(|(_, value)| !value.is_empty()) {
+        let keys = usual.into_iter().filter(|(_, value)| !value.is_empty()).chain(keys.iter().copied());
+        for (key, value) in keys {
             // Every text of the catalogue fits.
             let _ = table.push(key.as_bytes(), value.as_bytes());
         }
         let players = self.server.players.len() as u16;
-        let occupancy = Occupancy { slots: *slots, players, bots: self.server.bots(), password: *password };
+        let occupancy = Occupancy { slots, players, bots: self.server.bots(), password };
         let mut datagram = Vec::new();
         if let Ok(registration) =
             Registration::new(self.id, list_id(game.list), game.transport, self.port, occupancy, table.as_table())
@@ -254,9 +280,12 @@ impl RunningServer {
 }
 
 /// Starts a lobby at its usual port, or at a free one if that is taken.
-fn start_lobby() -> Result<LobbyService, CommandError> {
+fn start_lobby(args: &Args) -> Result<LobbyService, CommandError> {
+    let mut registry = LobbyOptions::default().registry;
+    registry.caps.per_address = registry.caps.per_address.max(2 * usize::from(args.servers)).max(64);
     let start = |port| {
         let options = LobbyOptions {
+            registry: registry.clone(),
             listen: vec![(Ipv4Addr::LOCALHOST, port).into()],
             legacy: Vec::new(),
             probe_sockets: ProbePool::MAX_SOCKETS,
@@ -276,7 +305,8 @@ fn start_web(args: &Args, lobby: &LobbyService, history: &History) -> Result<Web
     let start = |addr| {
         let mut options = WebOptions { listen: vec![addr], ..WebOptions::default() };
         let lists = SERVERS.iter().map(|profile| (list_id(profile.game.list), format!("{} (demo)", profile.game.name)));
-        options.settings.names = LobbyNames(lists.collect());
+        let known = lobby_names::known().map(|lobby| (lobby.id, lobby.name.to_owned()));
+        options.settings.names = LobbyNames(known.chain(lists).collect());
         let sources = WebSources { history: Some(history.reader()), ..WebSources::new(lobby.clone()) };
         WebService::start(options, sources)
     };
@@ -328,11 +358,11 @@ async fn open_tcp_port() -> Result<u16, CommandError> {
 }
 
 /// Records the made-up week as soon as the servers are listed, and from then on what happens.
-async fn record(lobby: &LobbyService, history: &Arc<History>) {
-    while lobby.servers().snapshot().records().count() < SERVERS.len() {
+async fn record(lobby: &LobbyService, history: &Arc<History>, count: usize) {
+    while lobby.servers().snapshot().records().count() < count {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    let servers: Vec<_> = lobby.servers().snapshot().records().cloned().collect();
+    let servers: Vec<_> = lobby.servers().snapshot().records().take(SERVERS_WITH_A_PAST).cloned().collect();
     let past = history.clone();
     let _ = tokio::task::spawn_blocking(move || past::record_week(&past, &servers, seconds_since_1970())).await;
     let mut minutes = interval(Duration::from_secs(60));
@@ -365,6 +395,6 @@ mod tests {
 
     #[test]
     fn every_list_of_the_catalogue_is_a_uuid() {
-        assert!(SERVERS.iter().all(|profile| profile.game.list.parse::<LobbyId>().is_ok()));
+        assert!(SERVERS.iter().chain(HOSTILE_SERVERS).all(|profile| profile.game.list.parse::<LobbyId>().is_ok()));
     }
 }

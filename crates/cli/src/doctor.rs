@@ -7,7 +7,10 @@ mod test_entry;
 use crate::{
     error::CommandError,
     local_lobby::LocalLobby,
-    output::terminal::{Terminal, wrap},
+    output::{
+        details,
+        terminal::{Terminal, wrap},
+    },
     registration_outcomes::{self as outcomes, ReportedOutcome},
     runtime,
     scan_args::ScanArgs,
@@ -17,7 +20,7 @@ pub use diagnosis::AddressScope;
 use diagnosis::{Address, Diagnosis};
 use rallypoint_query::{
     FetchedServer, Host, HttpUrl, ListSummary, LobbyAddress, ProbeError, ScannedServer, ServerAddress, Target,
-    connect_tcp, fetch_list, local_address_for, proto::Detail, resolve,
+    connect_tcp, fetch_list, lobby_names, local_address_for, proto::Detail, resolve,
 };
 use rallypoint_wire::lobby::Transport;
 use report::{Report, Severity};
@@ -92,7 +95,7 @@ const CONTEST_TIME: Duration = Duration::from_secs(120);
 pub fn run(args: &Args) -> Result<ExitCode, CommandError> {
     args.scan.validate()?;
     let local = LocalLobby::load();
-    let LobbyRef { address: lobby, api } = match &args.lobby {
+    let LobbyRef { address: lobby, page, api } = match &args.lobby {
         Some(lobby) => lobby.clone(),
         None => local.host().parse().map_err(CommandError::Usage)?,
     };
@@ -103,6 +106,7 @@ pub fn run(args: &Args) -> Result<ExitCode, CommandError> {
     let api = args.api.clone().or(api).unwrap_or_else(default_api);
     let mut doctor = Doctor {
         args,
+        page,
         api,
         report: Report::new(args.json),
         diagnosis: Diagnosis {
@@ -141,7 +145,9 @@ fn bullets(advice: &[String]) -> String {
 #[derive(Clone, Debug)]
 struct LobbyRef {
     address: LobbyAddress,
-    /// Its API, if the lobby was given by its URL.
+    /// Its page, if the lobby was given by its URL.
+    page: Option<HttpUrl>,
+    /// The API beside that page.
     api: Option<HttpUrl>,
 }
 
@@ -152,22 +158,26 @@ impl FromStr for LobbyRef {
     fn from_str(text: &str) -> Result<Self, String> {
         if !text.starts_with("http://") && !text.starts_with("https://") {
             let address = text.parse::<LobbyAddress>().map_err(|error| error.to_string())?;
-            return Ok(Self { address, api: None });
+            return Ok(Self { address, page: None, api: None });
         }
         let url = text.parse::<HttpUrl>().map_err(|error| error.to_string())?;
         let local = LocalLobby::load();
         let local_lobby = local.host().parse::<LobbyAddress>().ok();
         let is_local = |lobby: &LobbyAddress| local.http_port_of(&url.host, lobby.port()) == url.port;
         let port = local_lobby.filter(is_local).and_then(|lobby| lobby.port);
+        let path = url.path.split('?').next().unwrap_or_default();
+        let site = &path[..path.rfind('/').unwrap_or(0)];
         let api = outcomes::api_url(url.host.clone(), url.port);
-        let api = HttpUrl { is_secure: url.is_secure, ..api };
-        Ok(Self { address: LobbyAddress { host: url.host, port, id: None }, api: Some(api) })
+        let api = HttpUrl { is_secure: url.is_secure, path: format!("{site}{}", api.path), ..api };
+        let address = LobbyAddress { host: url.host.clone(), port, id: None };
+        Ok(Self { address, page: Some(url), api: Some(api) })
     }
 }
 
 struct Doctor<'a> {
     args: &'a Args,
     lobby: LobbyAddress,
+    page: Option<HttpUrl>,
     api: HttpUrl,
     report: Report,
     diagnosis: Diagnosis,
@@ -185,17 +195,19 @@ impl Doctor<'_> {
             self.report_reachability()?;
         }
         self.report_list(list)?;
-        if is_found && self.diagnosis.has_list {
-            self.report_listing()?;
-        }
         if !is_found || !self.diagnosis.has_list {
             return Ok(());
         }
         let is_listed = self.diagnosis.matching().next().is_some();
+        let outcomes = self.fetch_outcomes().await;
+        if !is_listed {
+            self.diagnosis.is_in_another_list = outcomes.iter().flatten().any(|outcomes| self.is_accepted(outcomes));
+        }
+        self.report_listing()?;
         if is_listed {
-            self.report_contest().await?;
+            self.report_contest(&outcomes)?;
         } else {
-            self.fetch_outcomes().await?;
+            self.report_all_outcomes(&outcomes)?;
         }
         self.report_transport()?;
         match self.args.register_test {
@@ -354,7 +366,7 @@ impl Doctor<'_> {
 
     /// Fetches the list and keeps the entries with the addresses of the server.
     async fn list(&mut self) -> Result<ListSummary, ProbeError> {
-        let source = Target::Lobby(self.lobby.clone());
+        let source = self.page.clone().map_or_else(|| Target::Lobby(self.lobby.clone()), Target::WebList);
         let ips: Vec<_> = self.diagnosis.addresses.iter().map(|address| address.ip).collect();
         let found = &mut self.diagnosis.listed;
         let take = |listed: FetchedServer| {
@@ -368,7 +380,7 @@ impl Doctor<'_> {
     }
 
     fn report_list(&mut self, list: Result<ListSummary, ProbeError>) -> Result<(), CommandError> {
-        let lobby = &self.diagnosis.lobby;
+        let lobby = self.page.as_ref().map_or_else(|| self.diagnosis.lobby.clone(), ToString::to_string);
         let (severity, text) = match list {
             Ok(ListSummary { servers: 1, .. }) => (Severity::Ok, format!("the list of {lobby} has 1 server")),
             Ok(ListSummary { servers, .. }) => (Severity::Ok, format!("the list of {lobby} has {servers} servers")),
@@ -381,7 +393,20 @@ impl Doctor<'_> {
         let found: Vec<_> = self.diagnosis.matching().cloned().collect();
         if found.is_empty() {
             let port = self.diagnosis.port.map_or_else(String::new, |port| format!(" with port {port}"));
-            return self.report.push("listed", Severity::Problem, format!("the server is not in the list{port}"));
+            let (severity, text) = match (self.diagnosis.is_in_another_list, self.lobby.id) {
+                (false, _) => (Severity::Problem, format!("the server is not in the list{port}")),
+                (true, Some(list)) => {
+                    let list = lobby_names::short_name(list);
+                    (Severity::Problem, format!("the lobby lists the server{port}, but not in the list {list}"))
+                }
+                (true, None) => (
+                    Severity::Note,
+                    format!(
+                        "the lobby lists the server{port}, but in none of the lists that were read: only its page has all"
+                    ),
+                ),
+            };
+            return self.report.push("listed", severity, text);
         }
         for listed in found {
             let shown: Vec<_> = listed.endpoints.iter().map(ToString::to_string).collect();
@@ -403,12 +428,26 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    /// Reports that a listed server and another one replace each other, if the lobby's web API says so.
-    async fn report_contest(&mut self) -> Result<(), CommandError> {
-        let ips: Vec<_> = self.diagnosis.addresses.iter().map(|address| address.ip).collect();
-        for ip in ips {
-            let outcomes = outcomes::fetch(&self.api, Some(ip), &self.args.scan.config(None)).await.unwrap_or_default();
-            let candidates = outcomes::for_port(&outcomes, self.diagnosis.port);
+    /// Fetches the outcomes of each address from the web API of the lobby.
+    async fn fetch_outcomes(&self) -> Vec<Result<Vec<ReportedOutcome>, ProbeError>> {
+        let mut results = Vec::new();
+        for address in &self.diagnosis.addresses {
+            results.push(outcomes::fetch(&self.api, Some(address.ip), &self.args.scan.config(None)).await);
+        }
+        results
+    }
+
+    /// Whether the latest outcome of the server is that it is listed, and still counts.
+    fn is_accepted(&self, outcomes: &[ReportedOutcome]) -> bool {
+        let port = self.diagnosis.port;
+        let decisive = outcomes::decisive(&outcomes::for_port(outcomes, port), port);
+        port.is_some() && decisive.is_some_and(|outcome| outcome.accepted && outcome.is_within(CONTEST_TIME))
+    }
+
+    /// Reports that a listed server and another one replace each other, if the lobby's web API reports that.
+    fn report_contest(&mut self, results: &[Result<Vec<ReportedOutcome>, ProbeError>]) -> Result<(), CommandError> {
+        for outcomes in results.iter().flatten() {
+            let candidates = outcomes::for_port(outcomes, self.diagnosis.port);
             let is_recent = |outcome: &&&ReportedOutcome| outcome.is_contested() && outcome.is_within(CONTEST_TIME);
             if let Some(outcome) = candidates.iter().rev().find(is_recent) {
                 self.diagnosis.is_contested = true;
@@ -418,21 +457,22 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    /// Fetches the reason from the web API of the lobby.
-    async fn fetch_outcomes(&mut self) -> Result<(), CommandError> {
-        let Args { scan, .. } = self.args;
-        let api = self.api.clone();
-        let ips: Vec<_> = self.diagnosis.addresses.iter().map(|address| address.ip).collect();
-        for ip in ips {
-            match outcomes::fetch(&api, Some(ip), &scan.config(None)).await {
-                Ok(outcomes) => self.report_outcomes(&outcomes)?,
+    /// Reports the reason from the web API of the lobby.
+    fn report_all_outcomes(
+        &mut self,
+        results: &[Result<Vec<ReportedOutcome>, ProbeError>],
+    ) -> Result<(), CommandError> {
+        for result in results {
+            match result {
+                Ok(outcomes) => self.report_outcomes(outcomes)?,
                 Err(error) => {
                     let why = match error {
                         ProbeError::Malformed(why) => format!("gave no useful response: {why}"),
                         _ => "does not answer".into(),
                     };
                     let text = format!(
-                        "the reason is not available from the lobby: its web API ({api}) {why}; set --api if it is elsewhere"
+                        "the reason is not available from the lobby: its web API ({}) {why}; set --api if it is elsewhere",
+                        self.api
                     );
                     // The same for every address.
                     return self.report.push("outcomes", Severity::Note, text);
@@ -491,7 +531,7 @@ fn summary(record: &ScannedServer) -> String {
         (Some(players), Some(most)) => format!(", {players}/{most} players"),
         _ => String::new(),
     };
-    let ping = record.ping_ms().map_or_else(String::new, |ping| format!(", {ping:.0} ms"));
+    let ping = record.ping_ms().map_or_else(String::new, |ping| format!(", {}", details::ping(ping)));
     format!("\"{}\"{players}{ping}", record.name())
 }
 

@@ -93,7 +93,7 @@ impl InteractiveScan {
 
     /// Prints a list that is complete.
     pub fn print_list(&self, index: usize, summary: ListSummary, printer: &mut Printer) -> io::Result<Exit> {
-        let ListSummary { from, connect_time, servers, malformed } = summary;
+        let ListSummary { from, connect_time, servers, malformed, .. } = summary;
         printer.list(ListNote {
             target: self.target_name(index),
             address: from,

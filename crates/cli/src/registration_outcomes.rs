@@ -27,6 +27,9 @@ pub struct ReportedOutcome {
     text: String,
     /// Port in the registration; `None` if the lobby refused it before the port was parsed.
     pub port: Option<u16>,
+    /// Whether the server was in the list afterwards.
+    #[serde(default)]
+    pub accepted: bool,
     /// Whether the lobby refused the registration.
     #[serde(default)]
     pub refused: bool,
@@ -171,6 +174,7 @@ mod tests {
     /// The decisive one of these outcomes. Each has a code, a port (0: none) and whether it is a refusal.
     fn decided(outcomes: &[(&str, u16, bool)], port: Option<u16>) -> Option<String> {
         let outcome = |&(code, port, refused): &(&str, u16, bool)| ReportedOutcome {
+            accepted: !refused,
             node: None,
             code: code.into(),
             text: String::new(),

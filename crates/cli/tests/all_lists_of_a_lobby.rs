@@ -67,6 +67,39 @@ fn the_address_of_the_page_lists_its_servers() {
         let text = list(page);
         assert!(has_both(&text), "{page}: {text}");
     }
+    // What the page shows, not more.
+    for page in ["/lobbies/rooms", "/?q=tea", "/?lobby=rooms&page=1"] {
+        let text = list(page);
+        assert!(text.contains("Tea room") && !text.contains("Bacon Town"), "{page}: {text}");
+    }
+}
+
+#[test]
+fn a_list_that_only_the_api_names_is_shown_by_that_name() {
+    const LIST: &str = "5d3a8f1e-92c4-4b6f-a0e7-3c81d2f4967b";
+    let lobby = Lobby::builder().config(&format!("[lobby.names]\n\"{LIST}\" = \"Tag\"\n")).start();
+    let home = tempfile::tempdir().unwrap();
+    let server = MockServer::with_info("127.0.0.1:0", QueryProtocol::Session, &sample_info());
+    lobby.register(&GameServer::named("Freeze tag").port(server.port()).in_lobby(LIST.parse().unwrap()));
+    lobby.register(&GameServer::named("Bacon Town").port(9_001));
+    let page = lobby.url() + "/";
+    let list = || stdout(&run(home.path(), ["list", &page]));
+    eventually("the page has both", || list().contains("Freeze tag") && list().contains("Bacon Town"));
+    assert!(list().contains("  Tag   ") && !list().contains(LIST), "{}", list());
+    let address = format!("session://127.0.0.1:{}", server.port());
+    // The page leads to every list. The lobby alone does not name this one, but reports that it lists the server.
+    for (args, expected) in [
+        (vec!["--lobby", &page], "ok       listed    listed as \"Freeze tag\""),
+        (vec!["--lobby", &lobby.v4().to_string(), "--api", &page], "but in none of the lists that were read"),
+    ] {
+        let output = run(home.path(), [&["doctor", &address], &args[..]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+        assert!(stdout(&output).contains(expected), "{}", stdout(&output));
+    }
+    let gg2 = format!("{}/gg2", lobby.v4());
+    let output = run(home.path(), ["doctor", &address, "--lobby", &gg2, "--api", &page]);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    assert!(stdout(&output).contains("but not in the list gg2"), "{}", stdout(&output));
 }
 
 #[test]

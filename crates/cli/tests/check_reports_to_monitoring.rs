@@ -113,7 +113,10 @@ fn a_master_list_has_no_players() {
     assert!(text.contains(", 0 servers, ping ") && !text.contains("players"), "{text}");
     let (code, text) = check(&[&list, "--warn-players", "3"]);
     assert_eq!(code, 3, "{text}");
-    assert!(text.starts_with(&format!("RALLYPOINT UNKNOWN - {list} does not report players")), "{text}");
+    assert!(text.starts_with("RALLYPOINT UNKNOWN - ") && text.contains("(it does not report players)"), "{text}");
+    let (code, text) = check(&[&(lobby.url() + "/"), "--warn-players", "3"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains(", 0 servers, 0 players, "), "the page of a lobby has players: {text}");
 }
 
 #[test]

@@ -285,7 +285,12 @@ fn invalid_lists_are_reported() {
     let home = tempfile::tempdir().unwrap();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (addr, code, part) in [
-        (serve_bytes(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()), 3, "is this a lobby's port (29944)?"),
+        (
+            serve_bytes(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()),
+            3,
+            "this is a web server; for the lobby of a page, use http",
+        ),
+        (serve_bytes(vec![255; 9]), 3, "is this a lobby's port (29944)?"),
         (serve_bytes(vec![0, 0, 0, 1, 0]), 3, "truncated in list"),
         (serve_bytes(vec![0, 0, 0, 0, 0]), 3, "trailing bytes"),
         (serve_bytes(Vec::new()), 3, "truncated in list"),

@@ -22,6 +22,8 @@ pub struct HistoryStats {
     pub bytes: u64,
     /// Duration of the last write, in microseconds.
     pub write_micros: u64,
+    /// Changes whenever the sums of hours and days do: about once an hour, when an hour is rolled up.
+    pub revision: u64,
 }
 
 impl HistoryStats {
@@ -43,6 +45,7 @@ pub(crate) struct SharedStats {
     pub servers: AtomicU64,
     pub bytes: AtomicU64,
     pub write_micros: AtomicU64,
+    pub revision: AtomicU64,
     /// Incremented when the file is replaced.
     file: AtomicU64,
     /// The number of the file in which a reader found damage, plus one; 0 if there is none.
@@ -60,6 +63,7 @@ impl SharedStats {
             servers: self.servers.load(Relaxed),
             bytes: self.bytes.load(Relaxed),
             write_micros: self.write_micros.load(Relaxed),
+            revision: self.revision.load(Relaxed),
         }
     }
 
@@ -69,6 +73,7 @@ impl SharedStats {
 
     pub fn increment_file(&self) {
         self.file.fetch_add(1, Relaxed);
+        self.revision.fetch_add(1, Relaxed);
     }
 
     pub fn report_damage(&self, file: u64) {

@@ -224,7 +224,9 @@ impl WriterThread {
     fn write(&mut self) -> Result<(), HistoryError> {
         let Some(writer) = &mut self.writer else { return Ok(()) };
         while let Some(batch) = self.pending.front() {
-            writer.apply(batch)?;
+            if writer.apply(batch)? {
+                self.shared.revision.fetch_add(1, Relaxed);
+            }
             self.shared.last.store(batch.time, Relaxed);
             self.shared.written.fetch_add(1, Relaxed);
             self.pending.pop_front();

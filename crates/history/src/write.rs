@@ -89,9 +89,10 @@ impl Writer {
         let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     }
 
-    /// Writes a batch in one transaction.
-    pub fn apply(&mut self, batch: &RowBatch) -> Result<(), HistoryError> {
+    /// Writes a batch in one transaction. Returns whether sums of hours and days have changed.
+    pub fn apply(&mut self, batch: &RowBatch) -> Result<bool, HistoryError> {
         let retention = self.retention;
+        let mut has_new_sums = batch.wrong_after.is_some() || !batch.deleted.is_empty();
         let transaction = self.connection.transaction()?;
         if let Some(time) = batch.wrong_after {
             delete::delete_after(&transaction, time, batch.time)?;
@@ -114,6 +115,7 @@ impl Writer {
         // An hour that is rolled up cannot be reopened, so this waits until the clock is trusted.
         if batch.clock.is_trusted() && roll_up(&transaction, layout::hour(batch.time))? {
             delete::expire(&transaction, batch.time, &retention)?;
+            has_new_sums = true;
         }
         let mut count = transaction.prepare_cached("INSERT OR REPLACE INTO counter VALUES (?1, ?2)")?;
         count.execute(params!["last_minute", batch.time])?;
@@ -126,7 +128,7 @@ impl Writer {
         }
         drop(count);
         transaction.commit()?;
-        Ok(())
+        Ok(has_new_sums)
     }
 }
 

@@ -20,3 +20,15 @@ fn hours_and_the_average_of_the_week_are_those_of_the_recorded_minutes() {
     assert!(busy.hours[..20].iter().all(Option::is_none), "{busy:?}");
     assert_eq!((busy.week, quiet.week), (6.0, 0.5));
 }
+
+#[test]
+fn the_revision_changes_only_when_the_trends_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let history = History::start(options(&folder)).unwrap();
+    let revision = || history.reader().stats().revision;
+    let before = revision();
+    (0..60).for_each(|minute| record(&history, START + 60 * minute, &[(1, 4)]));
+    assert_eq!(revision(), before, "no hour is over");
+    (60..120).for_each(|minute| record(&history, START + 60 * minute, &[(1, 4)]));
+    assert_eq!(revision(), before + 1, "one hour was rolled up");
+}

@@ -10,6 +10,7 @@ use rallypoint_query_proto::{Detail, Probe, Protocol, ServerInfo, ServerQuery};
 use rallypoint_wire::lobby::{LobbyId, Transport};
 use std::{
     net::SocketAddr,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -24,6 +25,8 @@ pub struct FetchedServer {
     pub protocol: Option<Protocol>,
     /// The list of the lobby that contains the server, if it is known.
     pub list: Option<LobbyId>,
+    /// The name that the lobby's operator has given to a list that is not well known, if the lobby's API reports it.
+    pub list_name: Option<Arc<str>>,
 }
 
 /// A list that was read completely.
@@ -37,6 +40,8 @@ pub struct ListSummary {
     pub servers: usize,
     /// Number of entries that could not be parsed.
     pub malformed: usize,
+    /// Whether its entries have numbers of players; those of a Bloodmasters master list do not.
+    pub has_players: bool,
 }
 
 /// Maximum number of entries in a list.
@@ -76,7 +81,7 @@ pub async fn fetch_list(
         // Cannot happen: returned above.
         Target::Lobby(_) | Target::WebList(_) | Target::Server(_) => Count::default(),
     };
-    Ok(ListSummary { from, connect_time, servers, malformed })
+    Ok(ListSummary { from, connect_time, servers, malformed, has_players: true })
 }
 
 #[cfg(feature = "http")]

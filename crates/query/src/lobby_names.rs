@@ -34,6 +34,12 @@ pub fn known() -> impl Iterator<Item = KnownLobby> {
     KNOWN.iter().filter_map(|&(id, name, short)| Some(KnownLobby { id: id.parse().ok()?, name, short }))
 }
 
+/// Whether a lobby is well known.
+#[must_use]
+pub fn is_known(id: LobbyId) -> bool {
+    known().any(|lobby| lobby.id == id)
+}
+
 /// The short name of a lobby if it is known, otherwise its UUID. [`find`] accepts both.
 #[must_use]
 pub fn short_name(id: LobbyId) -> String {

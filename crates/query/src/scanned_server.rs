@@ -1,9 +1,9 @@
 //! What is known about one server.
 
-use crate::{FetchedServer, ProbeError, ServerAddress, engine::ProbeReply};
+use crate::{FetchedServer, ProbeError, ServerAddress, engine::ProbeReply, lobby_names};
 use rallypoint_query_proto::{MissingPart, Protocol, RoundTrip, ServerInfo};
 use rallypoint_wire::lobby::{LobbyId, Transport};
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 /// What is known about one server: from itself, from a list, or from both.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +29,8 @@ pub struct ScannedServer {
     pub endpoints: Vec<SocketAddr>,
     /// The list of the lobby that contains the server, if it is known.
     pub list: Option<LobbyId>,
+    /// The name that the lobby's operator has given to a list that is not well known, if the lobby's API reports it.
+    pub list_name: Option<Arc<str>>,
 }
 
 /// How a server answered.
@@ -58,6 +60,7 @@ impl ScannedServer {
             error: None,
             endpoints: Vec::new(),
             list: None,
+            list_name: None,
         }
     }
 
@@ -76,6 +79,7 @@ impl ScannedServer {
             error: None,
             endpoints: listed.endpoints,
             list: listed.list,
+            list_name: listed.list_name,
         }
     }
 
@@ -92,6 +96,15 @@ impl ScannedServer {
         names.into_iter().find(|text| !text.is_empty())
     }
 
+    /// The list that contains the server, as people call it: its well-known short name, the name that the operator has given
+    /// it, or its UUID.
+    #[must_use]
+    pub fn list_label(&self) -> Option<String> {
+        let list = self.list?;
+        let name = self.list_name.as_deref().filter(|_| !lobby_names::is_known(list));
+        Some(name.map_or_else(|| lobby_names::short_name(list), str::to_owned))
+    }
+
     /// Number of milliseconds of the round trip, to three decimals, if the server answered.
     #[must_use]
     pub fn ping_ms(&self) -> Option<f64> {
@@ -105,6 +118,7 @@ impl ScannedServer {
             endpoints: self.endpoints.clone(),
             protocol: self.protocol,
             list: self.list,
+            list_name: self.list_name.clone(),
         }
     }
 

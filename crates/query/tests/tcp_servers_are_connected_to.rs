@@ -11,7 +11,7 @@ fn listed(endpoints: Vec<SocketAddr>) -> ScannedServer {
     let lobby =
         LobbyInfo { transport: Transport::Tcp, endpoints: endpoints.clone(), protocol_id: None, entries: vec![] };
     let info = ServerInfo { lobby: Some(lobby), ..ServerInfo::default() };
-    ScannedServer::listed(FetchedServer { info, endpoints, protocol: None, list: None }, 0)
+    ScannedServer::listed(FetchedServer { info, endpoints, protocol: None, list: None, list_name: None }, 0)
 }
 
 async fn probe(connect_tcp: bool, endpoints: Vec<SocketAddr>) -> Option<ScanEvent> {

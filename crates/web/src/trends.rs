@@ -1,23 +1,24 @@
 //! The last 24 hours and the popularity of every listed server, from the history.
 //!
-//! A list shows them for each of its rows, so they are read for all servers at once and kept in memory: 40 bytes per server.
+//! A list shows them for each of its rows, so they are read for all servers at once and kept in memory: about 80 bytes for each
+//! server with a history, whose number the history bounds. A read costs some microseconds per server, in a thread of its own.
 
 use crate::state::AppState;
 use rallypoint_history::{HistoryReader, ServerTrend, UnixSeconds};
-use rallypoint_lobby::{TableSnapshot, unix_now};
+use rallypoint_lobby::unix_now;
 use rallypoint_lobby_proto::PublicId;
 use std::{collections::HashMap, fmt::Write, sync::Arc, time::Duration};
 
-/// Interval at which the trends are read. The history adds to them once per hour.
-const INTERVAL: Duration = Duration::from_secs(300);
-
-/// Times between the first reads after a start, in seconds: the list is not complete at first.
+/// Times between the first checks for new trends after a start, in seconds.
 const FIRST_INTERVALS: [u64; 3] = [2, 5, 20];
+
+/// Interval of the later checks. The history adds to the trends once per hour, so most checks read nothing.
+const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Height of a sparkline, in units of its view box; its width is 23, one less than its points.
 const HEIGHT: f32 = 10.0;
 
-/// The trends of all listed servers.
+/// The trends of all servers that were listed in the last seven days.
 #[derive(Debug, Default)]
 pub(crate) struct Trends(HashMap<PublicId, Trend>);
 
@@ -30,24 +31,29 @@ pub(crate) struct Trend {
     pub week: f32,
 }
 
-/// Reads the trends again and again, until the task is aborted.
+/// Reads the trends whenever they have changed, until the task is aborted.
 pub(crate) async fn refresh(history: HistoryReader, state: Arc<AppState>) {
+    let mut shown = None;
     for round in 0_usize.. {
-        let history = history.clone();
-        let snapshot = Arc::clone(state.live.snapshot().table());
-        let read = move || Some(Trends::new(&history.trends(unix_now() as UnixSeconds).ok()?, &snapshot));
-        // A failed read is in the metrics and in the log of the history; the trends of before remain.
-        if let Ok(Some(trends)) = tokio::task::spawn_blocking(read).await {
-            state.trends.store(Arc::new(trends));
+        let now = unix_now() as UnixSeconds;
+        // The window moves on with the hour, also while nothing is recorded.
+        let version = (history.stats().revision, now.div_euclid(3_600));
+        if shown != Some(version) {
+            let history = history.clone();
+            let read = move || Some(Trends::new(&history.trends(now).ok()?));
+            // A failed read is in the metrics and in the log of the history; the trends of before remain until the next try.
+            if let Ok(Some(trends)) = tokio::task::spawn_blocking(read).await {
+                state.trends.store(Arc::new(trends));
+                shown = Some(version);
+            }
         }
         tokio::time::sleep(FIRST_INTERVALS.get(round).map_or(INTERVAL, |seconds| Duration::from_secs(*seconds))).await;
     }
 }
 
 impl Trends {
-    fn new(all: &HashMap<PublicId, ServerTrend>, snapshot: &TableSnapshot) -> Self {
-        let listed = snapshot.records().filter_map(|record| Some((record.id, Trend::new(all.get(&record.id)?))));
-        Self(listed.collect())
+    fn new(all: &HashMap<PublicId, ServerTrend>) -> Self {
+        Self(all.iter().map(|(id, trend)| (*id, Trend::new(trend))).collect())
     }
 
     pub fn get(&self, id: PublicId) -> Option<&Trend> {

@@ -55,6 +55,7 @@ fn server(number: u8, name: &str, players: u16, ping_ms: Option<f64>) -> Scanned
         error: None,
         endpoints,
         list: None,
+        list_name: None,
     }
 }
 

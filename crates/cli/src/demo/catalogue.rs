@@ -19,7 +19,7 @@ pub struct Game {
 }
 
 /// What stays the same about a pretend server.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Profile {
     pub name: &'static str,
     pub game: &'static Game,
@@ -28,6 +28,19 @@ pub struct Profile {
     /// Percentage of the slots that are usually taken.
     pub popularity: u8,
     pub password: bool,
+    pub reply: Reply,
+    /// Further keys of its registration.
+    pub keys: &'static [(&'static str, &'static str)],
+}
+
+/// How a pretend server reacts to queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    Honest,
+    /// It answers with fewer players than it has registered.
+    FewerPlayers,
+    /// It claims to answer, and does not.
+    None,
 }
 
 const GANG_GARRISON_2: Game = Game {
@@ -71,15 +84,30 @@ const TAG: Game = Game {
     maps: 3,
 };
 
-pub const MAPS: [&[&str]; 4] = [
+/// As many servers as a look at a long list needs. They only register.
+const CROWD: Game = Game { protocol: None, ..TAG };
+
+/// A game with texts that a page or a terminal must not interpret, in a list without a name.
+const HOSTILE: Game = Game {
+    name: "<i>Game</i> & \"more\"",
+    short: "hostile",
+    version: "0.4-<beta>",
+    list: "9f1d6a52-3c0e-4a77-8d55-6be2f0c4a913",
+    transport: Transport::Udp,
+    protocol: Some(Protocol::Session),
+    maps: 4,
+};
+
+pub const MAPS: [&[&str]; 5] = [
     &["ctf_truefort", "ctf_2dfort", "koth_harvest", "cp_dirtbowl", "arena_lumberyard", "gen_destroy", "dkoth_sixties"],
     &["Frostline", "Iron Harbour", "The Narrows", "Dustbowl Nine"],
     &["Vaultage", "Facility", "Toxic Sewers", "Deep Blue"],
     &["Playground", "Rooftops", "Warehouse"],
+    &["<b>bold</b>", "../../etc/passwd", "map_with_a_name_that_is_much_longer_than_any_column_could_ever_be", ""],
 ];
 
 const fn server(name: &'static str, game: &'static Game, slots: u16, popularity: u8) -> Profile {
-    Profile { name, game, slots, bots: 0, popularity, password: false }
+    Profile { name, game, slots, bots: 0, popularity, password: false, reply: Reply::Honest, keys: &[] }
 }
 
 pub const SERVERS: &[Profile] = &[
@@ -114,6 +142,46 @@ pub const SERVERS: &[Profile] = &[
     server("Quiet corner", &TAG, 6, 5),
     server("Playground heroes", &TAG, 12, 35),
 ];
+
+/// Names and texts that try to break out of their place, and servers whose answers do not agree with what they register.
+pub const HOSTILE_SERVERS: &[Profile] = &[
+    Profile {
+        keys: &[("game_url", "javascript:alert(1)"), ("x-motd", "Be nice. <i>No</i> cheating.")],
+        ..server("<script>alert(1)</script>", &HOSTILE, 16, 40)
+    },
+    Profile {
+        keys: &[("game_url", "https://example.org/clan?a=1&b=2")],
+        ..server("\"><img src=x onerror=alert(1)>", &HOSTILE, 12, 30)
+    },
+    server("\u{202e}desrever \u{2066}bidi", &HOSTILE, 8, 20),
+    server("مرحبا بالعالم", &HOSTILE, 24, 50),
+    server("zero\u{200b}width\u{200d}joined\u{feff}", &HOSTILE, 8, 20),
+    server("\u{1b}[31mred\u{1b}[0m\r\nsecond line\ttab\u{7}", &HOSTILE, 8, 20),
+    server("🔥🔥🔥 FREE SKINS 🔥🔥🔥 👩‍👩‍👧‍👦 🏳️‍🌈", &HOSTILE, 32, 60),
+    server("Z̸̡̛͙̺̱͉̈́̋a̷̡͓̻͗̄̕l̶̢̛̰̪͑̎g̵̨̛̱̻̎͒o̷̢̡̱̎̎", &HOSTILE, 8, 20),
+    server("", &HOSTILE, 4, 10),
+    server(" \u{3000}\u{a0} ", &HOSTILE, 4, 10),
+    server(
+        "寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬寬",
+        &HOSTILE,
+        65_535,
+        0,
+    ),
+    server(
+        "AVeryLongNameWithoutAnySpaceInItThatNoBrowserCanBreakAnywhereAVeryLongNameWithoutAnySpaceInItThatNoBrowserCanBreakAnywhere",
+        &HOSTILE,
+        32,
+        50,
+    ),
+    Profile { reply: Reply::FewerPlayers, ..server("Promises more than it has", &HOSTILE, 24, 60) },
+    Profile { reply: Reply::None, ..server("Does not answer", &HOSTILE, 12, 50) },
+    Profile { bots: 65_535, ..server("Bots, bots, bots", &HOSTILE, 65_535, 0) },
+];
+
+/// A server of a long list, without a name of its own.
+pub fn crowd_profile(number: u16) -> Profile {
+    Profile { game: &CROWD, ..SERVERS[usize::from(number) % SERVERS.len()] }
+}
 
 pub const PLAYERS: &[&str] = &[
     "ada",

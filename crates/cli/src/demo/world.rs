@@ -1,6 +1,6 @@
 //! The pretend servers: who plays where, and what changes from second to second. No I/O.
 
-use super::catalogue::{MAPS, PLAYERS, Profile};
+use super::catalogue::{MAPS, PLAYERS, Profile, Reply};
 use fastrand::Rng;
 use rallypoint_query_proto::{Player, ServerInfo, Team};
 
@@ -14,7 +14,8 @@ const RESTART: std::ops::Range<u32> = 15..45;
 /// A pretend server.
 #[derive(Clone, Debug)]
 pub struct PretendServer {
-    pub profile: &'static Profile,
+    pub name: String,
+    pub profile: Profile,
     /// Names of the players.
     pub players: Vec<&'static str>,
     map: usize,
@@ -34,8 +35,9 @@ pub enum Change {
 }
 
 impl PretendServer {
-    pub fn new(profile: &'static Profile, seed: u64) -> Self {
-        let mut server = Self { profile, players: Vec::new(), map: 0, restart: 0, rng: Rng::with_seed(seed) };
+    pub fn new(profile: Profile, seed: u64) -> Self {
+        let name = profile.name.to_owned();
+        let mut server = Self { name, profile, players: Vec::new(), map: 0, restart: 0, rng: Rng::with_seed(seed) };
         server.map = server.rng.usize(..server.maps().len());
         // As if it had been running for a while.
         for _ in 0..2_000 {
@@ -79,6 +81,10 @@ impl PretendServer {
     /// What the server answers to queries.
     pub fn info(&self) -> ServerInfo {
         let game = self.profile.game;
+        let players = match self.profile.reply {
+            Reply::FewerPlayers => &self.players[..self.players.len().min(1)],
+            Reply::Honest | Reply::None => &self.players[..],
+        };
         let teams = [("red", [204, 51, 51]), ("blue", [51, 102, 204])];
         let player = |(number, name): (usize, &&str)| Player {
             name: (*name).to_owned(),
@@ -87,20 +93,20 @@ impl PretendServer {
             ..Player::default()
         };
         ServerInfo {
-            name: Some(self.profile.name.to_owned()),
+            name: Some(self.name.clone()),
             description: Some("A pretend server of the demo".to_owned()),
             game: Some(game.short.to_owned()),
             game_name: Some(game.name.to_owned()),
             map: Some(self.map().to_owned()),
             version: Some(game.version.to_owned()),
-            players: Some(self.players.len() as u16),
+            players: Some(players.len() as u16),
             max_players: Some(self.profile.slots),
             bots: Some(self.bots()),
             teams: (0..)
                 .zip(teams)
                 .map(|(id, (name, color))| Team { id, name: name.to_owned(), ranked: false, color })
                 .collect(),
-            player_list: Some(self.players.iter().enumerate().map(player).collect()),
+            player_list: Some(players.iter().enumerate().map(player).collect()),
             ..ServerInfo::default()
         }
     }
@@ -135,7 +141,8 @@ mod tests {
 
     #[test]
     fn an_hour_has_joins_map_changes_and_restarts() {
-        let mut servers: Vec<_> = (0..).zip(SERVERS).map(|(seed, profile)| PretendServer::new(profile, seed)).collect();
+        let mut servers: Vec<_> =
+            (0..).zip(SERVERS).map(|(seed, profile)| PretendServer::new(*profile, seed)).collect();
         let (mut updates, mut stops) = (0, 0);
         for _ in 0..3_600 {
             for server in &mut servers {
@@ -153,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_answer_agrees_with_the_registration() {
-        let server = PretendServer::new(&SERVERS[0], 7);
+        let server = PretendServer::new(SERVERS[0], 7);
         let info = server.info();
         assert_eq!(info.player_list.map(|list| list.len()), Some(server.players.len()));
         assert_eq!((info.map.as_deref(), info.max_players), (Some(server.map()), Some(server.profile.slots)));

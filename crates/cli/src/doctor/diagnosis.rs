@@ -25,6 +25,8 @@ pub struct Diagnosis {
     pub has_list: bool,
     /// Whether a test entry was listed, if one was registered.
     pub test: Option<bool>,
+    /// Whether the lobby reports that it lists the server, although it is in none of the lists that were read.
+    pub is_in_another_list: bool,
     /// Whether the lobby reports that it refused the server.
     pub is_refused: bool,
     /// Whether it reports that another server registers at the same address and port.
@@ -219,7 +221,7 @@ impl Diagnosis {
     fn advise_on_addresses(&self, advice: &mut Vec<String>) {
         let scopes: Vec<_> = self.addresses.iter().map(|address| AddressScope::of(address.ip)).collect();
         let is_listed = self.matching().next().is_some();
-        if scopes.contains(&AddressScope::Public) || is_listed {
+        if scopes.contains(&AddressScope::Public) || is_listed || self.is_in_another_list {
             return;
         }
         let Some(address) = self.addresses.first() else { return };
@@ -283,6 +285,13 @@ impl Diagnosis {
 
     fn advise_on_listing(&self, advice: &mut Vec<String>) {
         let Self { host, lobby, .. } = self;
+        if self.is_in_another_list {
+            advice.push(
+                "Compare the list that the server registers in with the list that the game of the players requests: doctor                  --lobby HOST/LIST reads one list, and --lobby with the address of the lobby's page reads all of them."
+                    .into(),
+            );
+            return;
+        }
         let port = self.port.map_or_else(|| "PORT".to_owned(), |port| port.to_string());
         let others: Vec<_> = self.listed.iter().flat_map(|listed| &listed.endpoints).map(ToString::to_string).collect();
         if !others.is_empty() {
@@ -339,6 +348,7 @@ mod tests {
             endpoints,
             protocol: None,
             list: None,
+            list_name: None,
         }
     }
 

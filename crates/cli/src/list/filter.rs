@@ -138,7 +138,13 @@ mod tests {
             ..ServerInfo::default()
         };
         ScannedServer::listed(
-            FetchedServer { info, endpoints: vec![([192, 0, 2, 1], 7).into()], protocol: None, list: None },
+            FetchedServer {
+                info,
+                endpoints: vec![([192, 0, 2, 1], 7).into()],
+                protocol: None,
+                list: None,
+                list_name: None,
+            },
             0,
         )
     }

@@ -8,7 +8,7 @@ use super::{
     terminal::{Style, Terminal},
 };
 use crate::{error::CommandError, exit::Exit, stdio::print_stderr};
-use rallypoint_query::{ScannedServer, lobby_names};
+use rallypoint_query::ScannedServer;
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
@@ -315,7 +315,7 @@ fn row(record: &ScannedServer) -> Vec<Cell> {
         server_cells::players(info),
         info.map.as_deref().unwrap_or_default().trim().into(),
         record.game().unwrap_or_default().into(),
-        record.list.map(lobby_names::short_name).unwrap_or_default().into(),
+        record.list_label().unwrap_or_default().into(),
         server_cells::ping(record, details::ping),
         address.map(|address| address.to_string()).unwrap_or_default().into(),
         transport.unwrap_or_default().into(),

@@ -226,7 +226,10 @@ mod tests {
 
     fn complete() -> ScanEvent {
         let from = ([192, 0, 2, 9], 29_944).into();
-        ScanEvent::ListComplete(0, ListSummary { from, connect_time: Duration::ZERO, servers: 1, malformed: 0 })
+        ScanEvent::ListComplete(
+            0,
+            ListSummary { from, connect_time: Duration::ZERO, servers: 1, malformed: 0, has_players: true },
+        )
     }
 
     fn pass(tracker: &mut ChangeTracker, events: &[ScanEvent]) -> Vec<String> {

@@ -37,7 +37,7 @@ pub(super) async fn fetch(
     let mut reads =
         Reads { lobby, config, sender, tasks: JoinSet::new(), requested: HashSet::new(), count: Arc::default() };
     for known in lobby_names::known() {
-        reads.start(known.id);
+        reads.start(known.id, None);
     }
     let api = lists_of_api(lobby, config);
     tokio::pin!(api);
@@ -55,7 +55,7 @@ pub(super) async fn fetch(
             },
             lists = &mut api, if is_api_pending => {
                 is_api_pending = false;
-                lists.into_iter().for_each(|list| reads.start(list));
+                lists.into_iter().for_each(|(list, name)| reads.start(list, name));
             }
             () = sleep(API_GRACE), if reads.tasks.is_empty() => break,
         }
@@ -78,16 +78,16 @@ struct Reads<'a> {
 }
 
 impl Reads<'_> {
-    fn start(&mut self, list: LobbyId) {
+    fn start(&mut self, list: LobbyId, name: Option<Arc<str>>) {
         if self.requested.len() >= MAX_LISTS || !self.requested.insert(list) {
             return;
         }
         let target = Target::Lobby(LobbyAddress { id: Some(list), ..self.lobby.clone() });
         let (config, sender, count) = (self.config.clone(), self.sender.clone(), self.count.clone());
         self.tasks.spawn(async move {
-            let on_server = |server| {
+            let on_server = |server: FetchedServer| {
                 if count.fetch_add(1, Ordering::Relaxed) < MAX_SERVERS {
-                    let _ = sender.send(server);
+                    let _ = sender.send(FetchedServer { list_name: name.clone(), ..server });
                 }
             };
             // Boxed, because `fetch_list` calls this function, but for a single list only.
@@ -106,7 +106,7 @@ impl ListSummary {
 /// The lists that the API of the lobby reports; none if it does not answer. A lobby at a port of its own may have its API
 /// anywhere, and another lobby may have the default one.
 #[cfg(feature = "http")]
-async fn lists_of_api(lobby: &LobbyAddress, config: &ScanConfig) -> Vec<LobbyId> {
+async fn lists_of_api(lobby: &LobbyAddress, config: &ScanConfig) -> Vec<(LobbyId, Option<Arc<str>>)> {
     match lobby.port() {
         rallypoint_wire::lobby::PORT => super::web::lists(&lobby.host, config).await.unwrap_or_default(),
         _ => Vec::new(),
@@ -114,6 +114,6 @@ async fn lists_of_api(lobby: &LobbyAddress, config: &ScanConfig) -> Vec<LobbyId>
 }
 
 #[cfg(not(feature = "http"))]
-async fn lists_of_api(_lobby: &LobbyAddress, _config: &ScanConfig) -> Vec<LobbyId> {
+async fn lists_of_api(_lobby: &LobbyAddress, _config: &ScanConfig) -> Vec<(LobbyId, Option<Arc<str>>)> {
     Vec::new()
 }

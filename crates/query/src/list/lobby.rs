@@ -22,11 +22,16 @@ pub(super) async fn read_lobby(
     let mut reader = ListReader::new();
     let mut buffer = vec![0; READ_BUFFER];
     let mut count = Count::default();
+    let mut is_web_server = false;
     loop {
         let read = stream.read(&mut buffer).await?;
         if read == 0 {
             return match reader.finish() {
                 Ok(()) => Ok(count),
+                Err(_) if is_web_server => Err(ProbeError::Malformed(format!(
+                    "this is a web server; for the lobby of a page, use http://{}/ or https://",
+                    stream.peer
+                ))),
                 // What arrived did not begin like a list.
                 Err(error) if count.servers == 0 => {
                     Err(ProbeError::Malformed(format!("{error}; is this a lobby's port ({})?", lobby::PORT)))
@@ -34,6 +39,7 @@ pub(super) async fn read_lobby(
                 Err(error) => Err(error.into()),
             };
         }
+        is_web_server |= buffer[..read].starts_with(b"HTTP/");
         reader.push(&buffer[..read]);
         while let Some(block) = reader.next_block() {
             let endpoints: Vec<_> = block.iter().flat_map(ListBlock::endpoints).collect();
@@ -45,6 +51,7 @@ pub(super) async fn read_lobby(
                         endpoints,
                         protocol: None,
                         list: Some(lobby_id),
+                        list_name: None,
                     });
                 }
                 _ => count.add_malformed()?,
@@ -86,6 +93,7 @@ pub(super) async fn read_legacy_lobby(
                         endpoints,
                         protocol: None,
                         list: None,
+                        list_name: None,
                     });
                 }
                 Err(_) => count.add_malformed()?,

@@ -4,6 +4,7 @@ use super::{Count, FetchedServer, ListSummary};
 use crate::{
     Host, HttpUrl, ProbeError, ScanConfig,
     http::{self, HttpRequest, HttpResponse},
+    lobby_names,
     resolve::resolve,
     tcp::connect,
 };
@@ -15,9 +16,10 @@ use rallypoint_wire::{
 };
 use serde::Deserialize;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     net::SocketAddr,
     num::NonZeroU16,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -41,34 +43,53 @@ pub(super) async fn fetch(
             Err(error) => Err(error),
         };
         match count {
-            Ok(Count { servers, malformed }) => return Ok(ListSummary { from, connect_time, servers, malformed }),
+            Ok(ReadList { count: Count { servers, malformed }, has_players }) => {
+                return Ok(ListSummary { from, connect_time, servers, malformed, has_players });
+            }
             Err(error) => failure = failure.or(Some(error)),
         }
     }
     Err(failure.unwrap_or_else(not_a_list))
 }
 
-/// The lists that the API of a lobby reports.
-pub(super) async fn lists(host: &Host, config: &ScanConfig) -> Result<Vec<LobbyId>, ProbeError> {
+/// The lists that the API of a lobby reports, with the names that its operator has given them.
+pub(super) async fn lists(host: &Host, config: &ScanConfig) -> Result<Vec<(LobbyId, Option<Arc<str>>)>, ProbeError> {
     let url = HttpUrl { is_secure: false, host: host.clone(), port: HTTP_PORT, path: "/api/v1/lobbies".into() };
-    let document: LobbiesDocument =
-        serde_json::from_slice(&http::get(&url, config).await?).map_err(|_| not_a_list())?;
-    let with_servers = document.lobbies.into_iter().filter(|lobby| lobby.servers > 0);
-    Ok(with_servers.filter_map(|lobby| lobby.id.parse().ok()).collect())
+    lists_at(&url, config).await
 }
+
+async fn lists_at(url: &HttpUrl, config: &ScanConfig) -> Result<Vec<(LobbyId, Option<Arc<str>>)>, ProbeError> {
+    let document: LobbiesDocument = serde_json::from_slice(&http::get(url, config).await?).map_err(|_| not_a_list())?;
+    let with_servers = document.lobbies.into_iter().filter(|lobby| lobby.servers > 0);
+    let named = |lobby: LobbyDocument| {
+        let name = lobby.name.filter(|name| !name.is_empty());
+        Some((lobby.id.parse().ok()?, name.map(|name| text::sanitize(&name).into())))
+    };
+    Ok(with_servers.filter_map(named).collect())
+}
+
+/// Parameters of a page that the API has as well: what they select is what the page shows.
+const FILTERS: [&str; 10] =
+    ["q", "lobby", "game", "map", "version", "verified", "not_empty", "not_full", "no_password", "both_families"];
 
 /// Where the list of a URL may be, in the order of trying: the document itself, the API beside it (a page may be below the
 /// root of its site), the API at the root, and the master list of a site without an API.
 fn candidates(path: &str) -> Vec<String> {
     let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+    if let Some((site, lobby)) = path.split_once("/lobbies/") {
+        let lobby = lobby.split('/').next().unwrap_or_default();
+        return vec![format!("{site}/api/v1/servers?lobby={lobby}")];
+    }
     let directory = &path[..=path.rfind('/').unwrap_or(0)];
     let mut candidates = Vec::new();
     if directory != path {
         candidates.push(query.map_or_else(|| path.to_owned(), |query| format!("{path}?{query}")));
     }
-    // Of the parameters of a page, only its list applies to the API.
-    let list = query.and_then(|query| query.split('&').find(|parameter| parameter.starts_with("lobby=")));
-    let parameters = list.map_or_else(String::new, |list| format!("?{list}"));
+    let is_filter = |parameter: &&str| {
+        parameter.split_once('=').is_some_and(|(name, value)| FILTERS.contains(&name) && !value.is_empty())
+    };
+    let filters: Vec<_> = query.into_iter().flat_map(|query| query.split('&')).filter(is_filter).collect();
+    let parameters = if filters.is_empty() { String::new() } else { format!("?{}", filters.join("&")) };
     candidates.push(format!("{directory}api/v1/servers{parameters}"));
     if directory != "/" {
         candidates.push(format!("/api/v1/servers{parameters}"));
@@ -97,6 +118,12 @@ async fn get(url: &HttpUrl, path: &str, config: &ScanConfig) -> Result<Fetched, 
     Ok(Fetched { response, from, connect_time })
 }
 
+/// A list that was read.
+struct ReadList {
+    count: Count,
+    has_players: bool,
+}
+
 /// Reads a document, and the rest of a list that the API returns in parts.
 async fn read(
     url: &HttpUrl,
@@ -104,20 +131,28 @@ async fn read(
     body: Vec<u8>,
     config: &ScanConfig,
     on_server: &mut impl FnMut(FetchedServer),
-) -> Result<Count, ProbeError> {
+) -> Result<ReadList, ProbeError> {
     if body.first() != Some(&b'{') {
-        return read_master_list(&body, on_server);
+        return Ok(ReadList { count: read_master_list(&body, on_server)?, has_players: false });
     }
     let mut count = Count::default();
     let mut next = body;
+    // Names of lists, requested when there is a list that is not well known.
+    let mut names: Option<HashMap<LobbyId, Option<Arc<str>>>> = None;
     for _ in 0..MAX_PARTS {
         let part: ServersDocument = serde_json::from_slice(&next).map_err(|_| not_a_list())?;
         let read = part.offset.saturating_add(part.servers.len() as u64);
         let is_last = part.servers.is_empty() || read >= part.total;
         for document in part.servers {
             match document.into_server() {
-                Some(server) => {
+                Some(mut server) => {
                     count.add_server()?;
+                    if let Some(list) = server.list.filter(|list| !lobby_names::is_known(*list)) {
+                        if names.is_none() {
+                            names = Some(list_names(url, path, config).await);
+                        }
+                        server.list_name = names.as_ref().and_then(|names| names.get(&list).cloned()).flatten();
+                    }
                     on_server(server);
                 }
                 None => count.add_malformed()?,
@@ -130,7 +165,16 @@ async fn read(
         let Fetched { response, .. } = get(url, &format!("{path}{separator}offset={read}"), config).await?;
         next = response.into_body()?;
     }
-    Ok(count)
+    Ok(ReadList { count, has_players: true })
+}
+
+/// The names that an API has for its lists, from beside its list of servers. Lists without names are an inconvenience, not an
+/// error.
+async fn list_names(url: &HttpUrl, servers: &str, config: &ScanConfig) -> HashMap<LobbyId, Option<Arc<str>>> {
+    let servers = servers.split('?').next().unwrap_or_default();
+    let Some(api) = servers.strip_suffix("servers") else { return HashMap::new() };
+    let url = HttpUrl { path: format!("{api}lobbies"), ..url.clone() };
+    lists_at(&url, config).await.unwrap_or_default().into_iter().collect()
 }
 
 /// The lobbies of the API. Only the fields that are used are kept, so that a hostile document takes no more memory than it has
@@ -143,6 +187,7 @@ struct LobbiesDocument {
 #[derive(Deserialize)]
 struct LobbyDocument {
     id: String,
+    name: Option<String>,
     servers: u64,
 }
 
@@ -212,7 +257,7 @@ impl ServerDocument {
             ..ServerInfo::default()
         };
         let list = self.lobby.and_then(|id| id.parse().ok());
-        (!endpoints.is_empty()).then_some(FetchedServer { info, endpoints, protocol: None, list })
+        (!endpoints.is_empty()).then_some(FetchedServer { info, endpoints, protocol: None, list, list_name: None })
     }
 }
 
@@ -223,7 +268,7 @@ fn read_master_list(body: &[u8], on_server: &mut impl FnMut(FetchedServer)) -> R
         count.add_server()?;
         let endpoints = vec![SocketAddr::from(endpoint)];
         let protocol = Some(Protocol::Bloodmasters);
-        on_server(FetchedServer { info: ServerInfo::default(), endpoints, protocol, list: None });
+        on_server(FetchedServer { info: ServerInfo::default(), endpoints, protocol, list: None, list_name: None });
     }
     count.malformed = lines.skipped();
     // A web page for people has many lines and no server.
@@ -246,6 +291,9 @@ mod tests {
         for (path, expected) in [
             ("/", vec!["/api/v1/servers", "/bloodmasterslist.php"]),
             ("/?lobby=a&page=2", vec!["/api/v1/servers?lobby=a", "/bloodmasterslist.php"]),
+            ("/?q=a+b&game=&not_empty=1&sort=name", vec!["/api/v1/servers?q=a+b&not_empty=1", "/bloodmasterslist.php"]),
+            ("/lobbies/gg2", vec!["/api/v1/servers?lobby=gg2"]),
+            ("/games/lobbies/gg2/feed.atom", vec!["/games/api/v1/servers?lobby=gg2"]),
             ("/games/", vec!["/games/api/v1/servers", "/api/v1/servers", "/games/bloodmasterslist.php"]),
             ("/servers/1", vec!["/servers/1", "/servers/api/v1/servers", "/api/v1/servers"]),
             ("/list.php?x=1", vec!["/list.php?x=1", "/api/v1/servers"]),

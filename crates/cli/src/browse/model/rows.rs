@@ -115,5 +115,6 @@ fn favourite(id: &str, name: &str) -> ScannedServer {
         error: None,
         endpoints,
         list: None,
+        list_name: None,
     }
 }

@@ -33,8 +33,10 @@ impl Model {
         match self.scope {
             None => self.lists.iter().map(|list| &*list.name).collect::<Vec<_>>().join(", "),
             Some(Scope { target_index, list: None }) => name(target_index).to_owned(),
-            Some(Scope { target_index, list: Some(list) }) => {
-                format!("{}/{}", name(target_index).trim_end_matches('/'), lobby_names::short_name(list))
+            Some(scope @ Scope { target_index, list: Some(list) }) => {
+                let label = self.rows.iter().find(|row| scope.contains(row)).and_then(|row| row.server.list_label());
+                let label = label.unwrap_or_else(|| lobby_names::short_name(list));
+                format!("{}/{label}", name(target_index).trim_end_matches('/'))
             }
         }
     }
