@@ -65,6 +65,9 @@ Exit codes:
 /// Interval of registrations without a change, in seconds.
 const REFRESH: u64 = 30;
 
+/// Number of seconds after which a server whose replies end gives none.
+const REPLY_END: u64 = 20;
+
 /// Maximum number of servers, each with a port of its own above [`CROWD_PORT`].
 const MAX_CROWD: i64 = 50_000;
 const CROWD_PORT: u16 = 15_000;
@@ -175,7 +178,6 @@ impl Demo {
         let mut seconds = interval(Duration::from_secs(1));
         let mut second = 0;
         let Self { lobby, history, servers, socket, lobby_addr, room, .. } = self;
-        let count = servers.len();
         let world = async {
             loop {
                 seconds.tick().await;
@@ -187,7 +189,7 @@ impl Demo {
         };
         tokio::select! {
             () = world => {}
-            () = record(lobby, history, count) => {}
+            () = record(lobby, history) => {}
             () = room.run() => {}
         }
     }
@@ -212,7 +214,7 @@ impl RunningServer {
             return Self::start_unanswering(profile, open_tcp_port().await?);
         }
         let socket = Arc::new(UdpSocket::bind(any_port(), RECEIVE_BUFFER).map_err(CommandError::failed)?);
-        let protocol = profile.game.protocol.filter(|_| profile.reply != Reply::None);
+        let protocol = profile.game.protocol;
         let mut server = Self::start_unanswering(profile, socket.local_addr().port())?;
         server.responder = protocol.map(|protocol| respond(protocol, socket, &server.server)).transpose()?;
         Ok(server)
@@ -226,6 +228,9 @@ impl RunningServer {
     }
 
     fn step(&mut self, second: u64, socket: &UdpSocket, lobby: SocketAddr) {
+        if self.server.profile.reply == Reply::Ends && second > REPLY_END {
+            self.responder = None;
+        }
         let is_due = (second + u64::from(self.port.get())).is_multiple_of(REFRESH) && self.server.is_running();
         match self.server.step() {
             Change::Updated => {
@@ -257,7 +262,9 @@ impl RunningServer {
             ("x-query", x_query),
         ];
         let mut table = TableBuf::new();
-        let keys = usual.into_iter().filter(|(_, value)| !value.is_empty()).chain(keys.iter().copied());
+        // A name is required, also an empty one.
+        let is_given = |(key, value): &(&str, &str)| *key == "name" || !value.is_empty();
+        let keys = usual.into_iter().filter(is_given).chain(keys.iter().copied());
         for (key, value) in keys {
             // Every text of the catalogue fits.
             let _ = table.push(key.as_bytes(), value.as_bytes());
@@ -358,9 +365,13 @@ async fn open_tcp_port() -> Result<u16, CommandError> {
 }
 
 /// Records the made-up week as soon as the servers are listed, and from then on what happens.
-async fn record(lobby: &LobbyService, history: &Arc<History>, count: usize) {
-    while lobby.servers().snapshot().records().count() < count {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+async fn record(lobby: &LobbyService, history: &Arc<History>) {
+    let listed = || lobby.servers().snapshot().records().count();
+    let mut before = 0;
+    // Until the number no longer grows: servers that do not answer are not listed at once.
+    while listed() < SERVERS.len() || listed() > before {
+        before = listed();
+        tokio::time::sleep(Duration::from_millis(500)).await;
     }
     let servers: Vec<_> = lobby.servers().snapshot().records().take(SERVERS_WITH_A_PAST).cloned().collect();
     let past = history.clone();

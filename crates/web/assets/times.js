@@ -20,13 +20,15 @@ export function refreshAges(root = document) {
 // The same form as the server's, "2026-11-16 08:30", so that nothing moves.
 const localTime = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "short" });
 
+const localDate = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short" });
+
 /** Shows the times below an element in the user's time zone. */
 export function showLocalTimes(root = document) {
   for (const time of root.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime);
     if (!Number.isNaN(at.getTime())) {
       time.title = `${time.textContent} (UTC)`;
-      time.textContent = localTime.format(at);
+      time.textContent = (time.classList.contains("date") ? localDate : localTime).format(at);
     }
   }
 }

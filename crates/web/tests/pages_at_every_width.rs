@@ -61,9 +61,15 @@ fn names_are_readable_and_nothing_moves() {
         let shift = browser.layout_shift();
         assert!(shift < MAX_SHIFT, "{width} px: layout shift {shift} by live changes");
     }
-    // On paper the rows are lines of a table, without controls, and none overlaps the next.
+    // On paper the rows are lines of a table, without controls, and none overlaps the next or is wider than the page, also if
+    // a name has no space.
+    site.register(&Server::new(23, &"LongNameWithoutSpaces".repeat(8)));
     browser.set_viewport(720, 900);
+    browser.open(&format!("http://{}/?q=LongNameWithout", site.addr()));
+    browser.wait_for("document.querySelectorAll('#rows tr').length === 1");
+    browser.open(&format!("http://{}/", site.addr()));
     browser.set_medium("print");
+    assert_eq!(browser.run(&format!("return {overflow}")), 0, "the printed list is wider than the page");
     let overlaps = "[...document.querySelectorAll('#rows tr')].some((row, index, rows) => index > 0 && \
                     row.getBoundingClientRect().top < rows[index - 1].getBoundingClientRect().bottom - 1)";
     let controls =

@@ -8,7 +8,7 @@ use common::{
 };
 use rallypoint_lobby::LobbyOptions;
 use rallypoint_lobby_proto::Mapping;
-use rallypoint_query_proto::ServerInfo;
+use rallypoint_query_proto::{Mod, ServerInfo};
 use rallypoint_web::WebOptions;
 use rallypoint_wire::lobby::Occupancy;
 use serde_json::{Value, json};
@@ -30,7 +30,13 @@ fn wait_for(site: &Site, verified: &str) -> Value {
 #[test]
 fn a_verified_server_has_a_badge_and_its_players_are_shown() {
     let site = Site::with_probing();
-    let addr = respond("127.0.0.1:0", &info("Bacon Town", 2));
+    let own = ServerInfo {
+        description: Some("Weekly cup on Fridays".into()),
+        mods: vec![Mod { id: Some("ho".into()), name: Some("Higher Orders".into()) }],
+        tags: vec!["no items".into()],
+        ..info("Bacon Town", 2)
+    };
+    let addr = respond("127.0.0.1:0", &own);
     register(&site, 3, &format!("session:{}", addr.port()));
     let server = wait_for(&site, "verified");
     assert_eq!((&server["differs"], &server["origin"]), (&json!([]), &json!("registered")));
@@ -41,6 +47,9 @@ fn a_verified_server_has_a_badge_and_its_players_are_shown() {
     let page = site.get(&format!("/servers/{id}")).text();
     assert!(page.contains("player 1") && page.contains(&badge.replace('\'', "&#39;")), "{page}");
     assert!(page.contains("</span> from the lobby, when last measured"), "{page}");
+    for text in ["Weekly cup on Fridays", "Higher Orders", "no items"] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
     let list = site.get("/").text();
     assert!(list.contains(&format!("aria-label=\"{}\"", badge.replace('\'', "&#39;"))), "{list}");
 }

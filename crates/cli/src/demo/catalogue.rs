@@ -39,8 +39,8 @@ pub enum Reply {
     Honest,
     /// It answers with fewer players than it has registered.
     FewerPlayers,
-    /// It claims to answer, and does not.
-    None,
+    /// It answers at first, and then no longer.
+    Ends,
 }
 
 const GANG_GARRISON_2: Game = Game {
@@ -174,7 +174,7 @@ pub const HOSTILE_SERVERS: &[Profile] = &[
         50,
     ),
     Profile { reply: Reply::FewerPlayers, ..server("Promises more than it has", &HOSTILE, 24, 60) },
-    Profile { reply: Reply::None, ..server("Does not answer", &HOSTILE, 12, 50) },
+    Profile { reply: Reply::Ends, ..server("Does not answer any more", &HOSTILE, 12, 50) },
     Profile { bots: 65_535, ..server("Bots, bots, bots", &HOSTILE, 65_535, 0) },
 ];
 

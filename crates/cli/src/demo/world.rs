@@ -83,7 +83,7 @@ impl PretendServer {
         let game = self.profile.game;
         let players = match self.profile.reply {
             Reply::FewerPlayers => &self.players[..self.players.len().min(1)],
-            Reply::Honest | Reply::None => &self.players[..],
+            Reply::Honest | Reply::Ends => &self.players[..],
         };
         let teams = [("red", [204, 51, 51]), ("blue", [51, 102, 204])];
         let player = |(number, name): (usize, &&str)| Player {

@@ -1,11 +1,11 @@
 //! Limits on what is stored of a reply: a server may send anything that fits into a datagram.
 
-use rallypoint_query_proto::{Player, ServerInfo, Team};
+use rallypoint_query_proto::{Mod, Player, ServerInfo, Team};
 
 /// Maximum length of a text, in characters.
 const MAX_TEXT: usize = 200;
 
-/// Maximum length of the name of a player or a team, in characters.
+/// Maximum length of the name of a player, a team, a mod or a tag, in characters.
 const MAX_NAME: usize = 32;
 
 /// Maximum number of players: document 003 has one byte for it.
@@ -14,13 +14,19 @@ const MAX_PLAYERS: usize = 255;
 /// Maximum number of teams.
 const MAX_TEAMS: usize = 32;
 
+/// Maximum number of mods, and of tags.
+const MAX_MODS: usize = 16;
+
 /// Removes the fields that are not displayed anywhere, and cuts every text to its maximum length.
 pub(super) fn trim(info: ServerInfo) -> ServerInfo {
     let text = |text: Option<String>| text.map(|text| cut(&text, MAX_TEXT));
     let player = |player: Player| Player { name: cut(&player.name, MAX_NAME), ..player };
     let team = |team: Team| Team { name: cut(&team.name, MAX_NAME), ..team };
+    let name = |text: Option<String>| text.map(|text| cut(&text, MAX_NAME));
+    let one = |one: Mod| Mod { id: name(one.id), name: name(one.name) };
     ServerInfo {
         name: text(info.name),
+        description: text(info.description),
         game: text(info.game),
         game_name: text(info.game_name),
         mode: text(info.mode),
@@ -32,6 +38,8 @@ pub(super) fn trim(info: ServerInfo) -> ServerInfo {
         max_players: info.max_players,
         bots: info.bots,
         spectators: info.spectators,
+        mods: shrunk(info.mods.into_iter().take(MAX_MODS).map(one)),
+        tags: shrunk(info.tags.iter().take(MAX_MODS).map(|tag| cut(tag, MAX_NAME))),
         teams: shrunk(info.teams.into_iter().take(MAX_TEAMS).map(team)),
         player_list: info.player_list.map(|list| shrunk(list.into_iter().take(MAX_PLAYERS).map(player))),
         ..ServerInfo::default()
@@ -64,8 +72,9 @@ mod tests {
             name: text.clone(),
             description: text.clone(),
             map: text.clone(),
-            website: text,
-            tags: vec![long.clone(); 9],
+            website: text.clone(),
+            tags: vec![long.clone(); 99],
+            mods: vec![Mod { id: text.clone(), name: text.clone() }; 99],
             teams: vec![Team { name: long, ..Team::default() }; 300],
             player_list: Some(vec![player; 300]),
             players: Some(300),
@@ -74,7 +83,10 @@ mod tests {
         let kept = trim(info);
         let size = |text: &Option<String>| text.as_ref().map_or(0, String::capacity);
         assert!(size(&kept.name) <= 1_024 && size(&kept.map) <= 1_024 && size(&kept.website) <= 1_024);
-        assert_eq!((kept.description, kept.tags), (None, Vec::new()), "they are not displayed");
+        assert!(size(&kept.description) <= 1_024);
+        assert_eq!((kept.mods.len(), kept.tags.len()), (16, 16));
+        assert!(kept.tags.iter().all(|tag| tag.capacity() <= 160));
+        assert!(kept.mods.iter().all(|one| size(&one.id) + size(&one.name) <= 320));
         let players = kept.player_list.unwrap();
         assert_eq!((players.len(), kept.players, kept.teams.len()), (255, Some(300), 32));
         assert!(players.iter().all(|player| player.name.capacity() <= 160));

@@ -1,11 +1,12 @@
 //! The memory of the replies that servers gave to probes, which are kept for their pages (W42).
 //!
 //! A reply with 255 players takes tens of kilobytes, a hundred times as much as a registration, and any registration with
-//! `x-query` is probed. So replies have a budget of their own, in all and per network. Player lists go first: they have half
-//! of each budget, and the rest of the reply is kept when that half is used up.
+//! `x-query` is probed. So replies have a budget of their own, in all and per network. What only the page of a server shows goes
+//! first: player lists, teams, mods, tags and descriptions have half of each budget, and the rest of the reply is kept when that
+//! half is used up.
 
 use rallypoint_limit::Site;
-use rallypoint_query_proto::{Player, ServerInfo, Team};
+use rallypoint_query_proto::{Mod, Player, ServerInfo, Team};
 use std::{
     collections::{HashMap, hash_map::Entry},
     sync::Arc,
@@ -40,7 +41,7 @@ impl AnswerBudget {
         Self { max, used: 0, by_network: HashMap::new() }
     }
 
-    /// Charges the part of a reply that may be kept, and returns it: all of it, or without players and teams, or nothing.
+    /// Charges the part of a reply that may be kept, and returns it: all of it, or without what only its page shows, or nothing.
     pub fn charge(
         &mut self,
         network: Option<Site>,
@@ -52,7 +53,14 @@ impl AnswerBudget {
         if self.take(network, bytes, self.max / 2) {
             return (Some(info), AnswerCharge { network, bytes });
         }
-        let rest = ServerInfo { player_list: None, teams: Vec::new(), ..ServerInfo::clone(&info) };
+        let rest = ServerInfo {
+            player_list: None,
+            description: None,
+            mods: Vec::new(),
+            tags: Vec::new(),
+            teams: Vec::new(),
+            ..ServerInfo::clone(&info)
+        };
         let bytes = memory_of(&rest);
         if self.take(network, bytes, self.max) {
             return (Some(Arc::new(rest)), AnswerCharge { network, bytes });
@@ -94,12 +102,24 @@ impl AnswerBudget {
 fn memory_of(info: &ServerInfo) -> usize {
     let text = |text: &str| text.len() + ALLOCATION;
     let folded = |text: &str| text.len() + text.len() / 2;
-    let texts = [&info.name, &info.game, &info.game_name, &info.mode, &info.map, &info.version, &info.website];
+    let texts = [
+        &info.name,
+        &info.description,
+        &info.game,
+        &info.game_name,
+        &info.mode,
+        &info.map,
+        &info.version,
+        &info.website,
+    ];
     let texts: usize = texts.into_iter().flatten().map(|value| text(value)).sum();
     let players = info.player_list.iter().flatten();
     let players: usize = players.map(|player| size_of::<Player>() + text(&player.name) + folded(&player.name)).sum();
     let teams: usize = info.teams.iter().map(|team| size_of::<Team>() + text(&team.name)).sum();
-    ROW + size_of::<ServerInfo>() + texts + players + teams
+    let names_of = |one: &Mod| one.id.iter().chain(&one.name).map(|name| text(name)).sum::<usize>();
+    let mods: usize = info.mods.iter().map(|one| size_of::<Mod>() + names_of(one)).sum();
+    let tags: usize = info.tags.iter().map(|tag| size_of::<String>() + text(tag)).sum();
+    ROW + size_of::<ServerInfo>() + texts + players + teams + mods + tags
 }
 
 #[cfg(test)]

@@ -87,6 +87,12 @@ pub(super) fn time(time: &UnixSeconds) -> String {
     text.get(..16).unwrap_or(&text).replace('T', " ")
 }
 
+/// A day for readers, in UTC: "2026-11-16".
+pub(super) fn date(time: &UnixSeconds) -> String {
+    let text = export::rfc3339(*time);
+    text.get(..10).unwrap_or(&text).to_owned()
+}
+
 /// An event in words.
 pub(super) fn describe(kind: &EventKind, settings: &WebSettings) -> String {
     match kind {
