@@ -141,9 +141,11 @@ fn huge_values_are_not_kept() {
         let (_, metrics) = http_get(third.http(), "/metrics");
         metrics.lines().any(|line| line == "rallypoint_cluster_events_total{event=\"malformed\"} 1")
     });
-    nodes.iter().for_each(|node| {
-        eventually("the node is in contact", || http_get(node.http(), "/readyz").1.contains(r#""cluster":"connected""#))
-    });
+    for node in &nodes {
+        eventually("the node is in contact", || {
+            http_get(node.http(), "/readyz").1.contains(r#""cluster":"connected""#)
+        });
+    }
 }
 
 /// The numbers of later records would be too low for the log.

@@ -50,6 +50,32 @@ async fn a_server_that_is_not_redis() {
     answer.abort();
 }
 
+/// Older servers lack commands that nodes use.
+#[tokio::test]
+async fn a_store_that_is_too_old() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("redis://{}", listener.local_addr().unwrap());
+    let answer = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut buffer = vec![0; 4_096];
+            while let Ok(length @ 1..) = tokio::io::AsyncReadExt::read(&mut stream, &mut buffer).await {
+                let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
+                for command in text.split('*').skip(1) {
+                    let info = "redis_version:6.2.14\r\n";
+                    let reply = format!("${}\r\n{info}\r\n", info.len());
+                    let reply =
+                        if command.contains("INFO\r\n") && !command.contains("SETINFO") { &reply } else { "+OK\r\n" };
+                    let _ = tokio::io::AsyncWriteExt::write_all(&mut stream, reply.as_bytes()).await;
+                }
+            }
+        }
+    });
+    let (kind, message) = error(&url).await;
+    assert_eq!(kind, StoreErrorKind::Rejected, "{message}");
+    assert!(message.contains("has version 6: Redis or Valkey 7 or later is required"), "{message}");
+    answer.abort();
+}
+
 /// The servers are right, but not the form of the address.
 #[tokio::test]
 async fn another_kind_of_store() {

@@ -199,7 +199,7 @@ mod tests {
         assert!(result("*2\r\n+a\r\n".repeat(MAX_DEPTH + 1).as_bytes(), 7).is_err(), "lists in lists");
         let mut size = ReplySize::default();
         size.handle_bytes(b"*1000\r\n").unwrap();
-        let value = [format!("${}\r\n", MAX_TEXT).as_bytes(), &vec![0; MAX_TEXT as usize], b"\r\n"].concat();
+        let value = [format!("${MAX_TEXT}\r\n").as_bytes(), &vec![0; MAX_TEXT as usize], b"\r\n"].concat();
         let accepted = (0..1_000).take_while(|_| size.handle_bytes(&value).is_ok()).count();
         assert_eq!(accepted, 127, "the whole reply");
     }
