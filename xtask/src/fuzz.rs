@@ -19,6 +19,18 @@ const MAX_KEPT: usize = 200;
 const MAX_KEPT_BYTES: u64 = 4096;
 /// Time limit per input in seconds; a slower input is a finding.
 const MAX_SECONDS_PER_INPUT: u32 = 10;
+/// Maximum length of inputs, in turn: most of what parsers do is found with short ones, which are several times faster.
+const MAX_LENGTHS: [u32; 2] = [256, 4096];
+/// The fastest target has this many times as long in a round as an average one, the slowest ones the reciprocal.
+const MAX_WEIGHT: f64 = 4.0;
+/// The executions of earlier runs with `--executions`, which continue where they ended.
+const COUNTS: &str = "executions.txt";
+
+/// What libFuzzer needs: coverage counters, and the operands of comparisons. Everything that is fuzzed is safe Rust, so that
+/// sanitizers would find nothing but errors of dependencies.
+const INSTRUMENTATION: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+     -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Ccodegen-units=1";
 
 pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
     let seconds: u32 = args.value("--seconds")?.unwrap_or(60);
@@ -29,17 +41,18 @@ pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
     let targets = targets(workspace, args.last_name()?)?;
     requirements::provide(workspace, &["fuzz"])?;
 
-    let fuzzer = Fuzzer { workspace, sanitizer };
+    let fuzzer = Fuzzer { workspace, sanitizer, host: host()? };
     workspace.heading("building the fuzz targets");
-    let status = fuzzer.command("build").status().map_err(Stop::while_doing("run cargo fuzz build"))?;
-    if !status.success() {
-        return Err(Stop::Failed("the fuzz targets do not build".into()));
-    }
+    fuzzer.build()?;
 
-    let mut totals: Vec<Report> = targets.iter().map(|_| Report::default()).collect();
-    loop {
+    let counts = fuzzer.directory().join(COUNTS);
+    let earlier = executions.and_then(|_| fs::read_to_string(&counts).ok()).unwrap_or_default();
+    let mut totals: Vec<Report> = targets.iter().map(|target| Report::counted(&earlier, target)).collect();
+    for round in 0.. {
         workspace.heading(&format!("{} for {seconds} s each", targets.join(", ")));
-        let reports = fuzzer.fuzz_all(&targets, seconds, minimise, jobs)?;
+        let shares = shares(seconds, &totals);
+        let max_length = if executions.is_some() { MAX_LENGTHS[round % MAX_LENGTHS.len()] } else { MAX_LENGTHS[1] };
+        let reports = fuzzer.fuzz_all(&targets, &Slice { shares, max_length, minimise }, jobs)?;
         totals.iter_mut().zip(reports).for_each(|(total, report)| total.add(report));
         let count = totals.iter().filter(|report| report.finding.is_some()).count();
         if count > 0 {
@@ -49,11 +62,40 @@ pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
         let total: u64 = totals.iter().map(|report| report.executions).sum();
         println!("{total} of {wanted} executions");
         // After every round, so that a run that is interrupted has been counted.
+        let lines = targets.iter().zip(&totals).map(|(target, total)| total.count_line(target));
+        fs::write(&counts, lines.collect::<String>()).map_err(Stop::while_doing("write the counts"))?;
         bench::write_section(workspace, "fuzz", &section(&targets, &totals))?;
         if total >= wanted {
             return Ok(());
         }
     }
+    Ok(())
+}
+
+/// One round.
+struct Slice {
+    /// Seconds of each target.
+    shares: Vec<u32>,
+    max_length: u32,
+    minimise: bool,
+}
+
+/// The seconds of each target: those that ran more inputs per second in the round before have longer. A sum of executions would
+/// otherwise take most of its time for targets that hardly add to it, and the same time for all finds no more in fast ones.
+fn shares(seconds: u32, before: &[Report]) -> Vec<u32> {
+    let fastest = before.iter().map(|report| report.per_second).max().unwrap_or(0) as f64;
+    let weight =
+        |report: &Report| (MAX_WEIGHT * report.per_second as f64 / fastest).clamp(1.0 / MAX_WEIGHT, MAX_WEIGHT);
+    let share = |report| if fastest > 0.0 { (f64::from(seconds) * weight(report)) as u32 } else { seconds };
+    before.iter().map(|report| share(report).max(1)).collect()
+}
+
+/// The target triple of this machine: with one given, build scripts and macros are not instrumented.
+fn host() -> Result<String, Stop> {
+    let output = Command::new("rustc").arg("-vV").output().map_err(Stop::while_doing("run rustc"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or_else(|| Stop::Failed("rustc does not tell for which target it compiles".into()))
 }
 
 /// The table of all targets, for the document.
@@ -95,17 +137,32 @@ fn targets(workspace: &Workspace, wanted: Option<String>) -> Result<Vec<String>,
 struct Fuzzer<'a> {
     workspace: &'a Workspace,
     sanitizer: String,
+    host: String,
 }
 
 impl Fuzzer<'_> {
-    fn command(&self, verb: &str) -> Command {
+    fn build(&self) -> Result<(), Stop> {
         let mut command = self.workspace.cargo();
-        // Without `cfg(fuzzing)`, the fuzzed code is the code that the ordinary tests replay.
-        command.args(["fuzz", verb, "--fuzz-dir", "fuzz", "--features", "libfuzzer", "--no-cfg-fuzzing"]);
-        command.arg("--sanitizer").arg(&self.sanitizer).arg("--target-dir").arg(self.directory());
+        // Without `cfg(fuzzing)`: the fuzzed code is the code that the ordinary tests replay.
+        command.args(["build", "--release", "--package", "rallypoint-fuzz", "--features", "libfuzzer", "--bins"]);
+        command.args(["--target", &self.host, "--target-dir"]).arg(self.directory());
+        let sanitizer = match self.sanitizer.as_str() {
+            "none" => String::new(),
+            name => format!(" -Zsanitizer={name}"),
+        };
         // The flags for instrumentation are unstable, and a stable toolchain may be the only one installed.
-        command.env("RUSTC_BOOTSTRAP", "1").env("CARGO_PROFILE_RELEASE_LTO", "off").stdin(Stdio::null());
-        command
+        command.env("RUSTFLAGS", format!("{INSTRUMENTATION}{sanitizer}")).env("RUSTC_BOOTSTRAP", "1");
+        let status = command.stdin(Stdio::null()).status().map_err(Stop::while_doing("run cargo"))?;
+        if status.success() { Ok(()) } else { Err(Stop::Failed("the fuzz targets do not build".into())) }
+    }
+
+    /// The program of a target, which writes inputs that fail into fuzz/artifacts.
+    fn command(&self, target: &str) -> Result<Command, Stop> {
+        let artifacts = self.workspace.root.join("fuzz/artifacts").join(target);
+        fs::create_dir_all(&artifacts).map_err(Stop::while_doing("make a directory for artifacts"))?;
+        let mut command = Command::new(self.directory().join(&self.host).join("release").join(target));
+        command.arg(format!("-artifact_prefix={}/", artifacts.display())).stdin(Stdio::null());
+        Ok(command)
     }
 
     fn directory(&self) -> PathBuf {
@@ -113,7 +170,7 @@ impl Fuzzer<'_> {
     }
 
     /// Fuzzes each target once, some of them at the same time. The reports are in the order of the targets.
-    fn fuzz_all(&self, targets: &[String], seconds: u32, minimise: bool, jobs: usize) -> Result<Vec<Report>, Stop> {
+    fn fuzz_all(&self, targets: &[String], slice: &Slice, jobs: usize) -> Result<Vec<Report>, Stop> {
         let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         thread::scope(|scope| {
             for _ in 0..jobs.min(targets.len()).max(1) {
@@ -121,7 +178,7 @@ impl Fuzzer<'_> {
                     loop {
                         let at = next.fetch_add(1, Ordering::Relaxed);
                         let Some(target) = targets.get(at) else { return };
-                        let result = self.fuzz(target, seconds, minimise);
+                        let result = self.fuzz(target, slice.shares[at], slice);
                         if let Ok(report) = &result {
                             println!("{}", report.line(target));
                         }
@@ -135,18 +192,18 @@ impl Fuzzer<'_> {
         results.into_iter().map(|(_, result)| result).collect()
     }
 
-    fn fuzz(&self, target: &str, seconds: u32, minimise: bool) -> Result<Report, Stop> {
+    fn fuzz(&self, target: &str, seconds: u32, slice: &Slice) -> Result<Report, Stop> {
         let root = self.workspace.root.join("fuzz");
         let (kept, regressions) = (root.join("corpus").join(target), root.join("regressions").join(target));
         // New inputs are written to the first directory, so that a run does not change the project.
         let found = self.directory().join("corpus").join(target);
         fs::create_dir_all(&found).map_err(Stop::while_doing("make a corpus directory"))?;
-        let mut command = self.command("run");
-        command.arg(target).args([&found, &kept]).args(Some(regressions).filter(|path| path.is_dir()));
+        let mut command = self.command(target)?;
+        command.args([&found, &kept]).args(Some(regressions).filter(|path| path.is_dir()));
         // A backtrace would hide the message; the regression test that a finding becomes prints one.
         command.env("RUST_BACKTRACE", "0");
-        command.args(["--", "-print_final_stats=1"]).arg(format!("-max_total_time={seconds}"));
-        command.arg(format!("-timeout={MAX_SECONDS_PER_INPUT}"));
+        command.arg("-print_final_stats=1").arg(format!("-max_total_time={seconds}"));
+        command.arg(format!("-timeout={MAX_SECONDS_PER_INPUT}")).arg(format!("-max_len={}", slice.max_length));
 
         let (success, report) = run_to_end(command)?;
         if report.finding.is_none() && !success {
@@ -159,7 +216,7 @@ impl Fuzzer<'_> {
                  mkdir -p fuzz/regressions/{target} && cp {artifact} fuzz/regressions/{target}/\n  \
                  cargo nextest run -p rallypoint-fuzz replay::{target}"
             );
-        } else if minimise {
+        } else if slice.minimise {
             self.minimise(target, &found, &kept)?;
         }
         Ok(report)
@@ -175,8 +232,8 @@ impl Fuzzer<'_> {
         for file in files_in(kept).iter().filter(|file| !is_named_by_fuzzer(file)) {
             fs::copy(file, minimal.join(file.file_name().unwrap_or_default())).map_err(error())?;
         }
-        let mut command = self.command("run");
-        command.arg(target).args([minimal.as_path(), found, kept]).args(["--", "-merge=1"]);
+        let mut command = self.command(target)?;
+        command.args([minimal.as_path(), found, kept]).arg("-merge=1");
         let (success, report) = run_to_end(command)?;
         if !success {
             return Err(Stop::Failed(format!("minimising {target} failed:\n{}", report.tail.join("\n"))));
@@ -235,9 +292,22 @@ impl Report {
         format!("{target:20} {executions:>12} executions {per_second:>9}/s   coverage {coverage:>6}   {finding}")
     }
 
-    /// Adds a later run of the same target.
+    /// Adds a later run of the same target. Short inputs reach less.
     fn add(&mut self, later: Self) {
-        *self = Self { executions: self.executions + later.executions, ..later };
+        let coverage = self.coverage.max(later.coverage);
+        *self = Self { executions: self.executions + later.executions, coverage, ..later };
+    }
+
+    /// The executions of a target in earlier runs, of which there is a line for each target.
+    fn counted(lines: &str, target: &str) -> Self {
+        let numbers = lines.lines().find_map(|line| line.strip_prefix(target)?.strip_prefix(' '));
+        let mut numbers = numbers.unwrap_or_default().split(' ').map(|number| number.parse().unwrap_or(0));
+        let [executions, coverage] = [numbers.next(), numbers.next()].map(Option::unwrap_or_default);
+        Self { executions, coverage, ..Self::default() }
+    }
+
+    fn count_line(&self, target: &str) -> String {
+        format!("{target} {} {}\n", self.executions, self.coverage)
     }
 
     fn read(&mut self, line: String) {
@@ -266,14 +336,14 @@ impl Report {
 /// Runs a command to its end and parses its output; returns whether it succeeded, and the report.
 fn run_to_end(mut command: Command) -> Result<(bool, Report), Stop> {
     let process = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-    let mut process = process.map_err(Stop::while_doing("run cargo fuzz"))?;
+    let mut process = process.map_err(Stop::while_doing("run a fuzz target"))?;
     let mut report = Report::default();
     if let Some(stderr) = process.stderr.take() {
         // The output of a target need not be UTF-8.
         let lines = BufReader::new(stderr).split(b'\n').map_while(Result::ok);
         lines.for_each(|line| report.read(String::from_utf8_lossy(&line).into_owned()));
     }
-    let status = process.wait().map_err(Stop::while_doing("wait for cargo fuzz"))?;
+    let status = process.wait().map_err(Stop::while_doing("wait for a fuzz target"))?;
     Ok((status.success(), report))
 }
 
@@ -303,6 +373,25 @@ mod tests {
         let section = section(&["reader".into()], &[total]);
         assert!(section.starts_with("1,234,567 executions over all targets"), "{section}");
         assert!(section.contains("| reader | 1,234,567 | 52 |"), "{section}");
+    }
+
+    #[test]
+    fn a_later_run_continues_with_the_counts() {
+        let report = Report { executions: 1_000, coverage: 50, ..Report::default() };
+        let lines = report.count_line("session_pair") + &report.count_line("session").replace("1000", "7");
+        let counted = |target| {
+            let Report { executions, coverage, .. } = Report::counted(&lines, target);
+            (executions, coverage)
+        };
+        assert_eq!((counted("session_pair"), counted("session"), counted("lobby")), ((1_000, 50), (7, 50), (0, 0)));
+    }
+
+    #[test]
+    fn fast_targets_have_longer() {
+        let at = |per_second| Report { per_second, ..Report::default() };
+        assert_eq!(shares(60, &[at(0), at(0)]), [60, 60], "in the first round");
+        assert_eq!(shares(60, &[at(1_000_000), at(250_000), at(10)]), [240, 60, 15]);
+        assert_eq!(shares(1, &[at(1_000_000), at(10)]), [4, 1]);
     }
 
     #[test]

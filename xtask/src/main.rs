@@ -45,8 +45,9 @@ cargo xtask check --target TRIPLE...
 
 cargo xtask fuzz [--seconds N] [--executions N] [--jobs N] [--sanitizer NAME] [--minimise] [TARGET]
     Fuzzes one target or all of them for N seconds each (default: 60). With --executions, round after round, until all
-    targets together have run that many inputs; the table goes into docs/benchmarks.md. A failing input is reported together with the
-    commands that keep it as an ordinary test, and the exit code is 1.
+    targets together have run that many inputs, those of earlier runs included (target/fuzz/executions.txt); fast targets have
+    longer, and the table goes into docs/benchmarks.md. A failing input is reported together with the commands that keep it as an
+    ordinary test, and the exit code is 1.
       cargo xtask fuzz --seconds 300 --jobs 2     all targets for five minutes each, two at a time
       cargo xtask fuzz --minimise                 afterwards, keep in fuzz/corpus only the inputs that add coverage
       cargo xtask fuzz --sanitizer address NAME   slower; finds memory errors in dependencies

@@ -31,7 +31,6 @@ const REQUIREMENTS: &[Requirement] = &[
     // Accessibility checks of the pages, and the package manager that installs them.
     Requirement::debian("tests", "npm", "npm").optional(),
     Requirement::npm("tests", "axe-core").optional(),
-    Requirement::tool("fuzz", "cargo-fuzz"),
     Requirement::debian("fuzz", "g++", "c++"),
     // Counts instructions; without it the suites print n/a.
     Requirement::debian("bench", "valgrind", "valgrind").optional(),

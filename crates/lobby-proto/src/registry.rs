@@ -195,7 +195,7 @@ impl Registry {
             wheel: TimerWheel::new(now),
             gaps: GapDetector::new(now),
             usage: Usage::new(keyed),
-            seen: SeenEndpoints::new(keyed),
+            seen: SeenEndpoints::new(keyed, config.caps.memory),
             reserved: ReservedEndpoints::new(keyed),
             displaced_by_id: keyed.map(),
             tombstones: Tombstones::new(keyed),

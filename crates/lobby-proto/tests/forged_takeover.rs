@@ -181,6 +181,23 @@ fn w45_the_former_server_is_kept_for_its_lease_only() {
     assert_eq!((attack.lobby.stats().registered, attack.lobby.stats().memory), (0, 0));
 }
 
+/// An endpoint of the other family that is not reached says nothing about the one that was taken.
+#[test]
+fn w45_a_server_yields_only_where_it_is_not_reached() {
+    let mut lobby = Lobby::default();
+    let former = udp(7).port(PORT).key("x-query", "session");
+    let new = udp(8).port(PORT).key("x-query", "session:7000");
+    lobby.register(VICTIM, &former);
+    lobby.settle(REACHABLE);
+    lobby.register(VICTIM, &new);
+    lobby.settle(REACHABLE);
+    let listed = ["203.0.113.9:8190 udp server 8"];
+    assert_eq!(lobby.list(), listed);
+    lobby.register("2001:db9::1", &new);
+    lobby.settle(CheckResult::Unreachable);
+    assert_eq!(lobby.list(), listed);
+}
+
 /// Otherwise a server that has ended could be kept in the list by displacing it.
 #[test]
 fn w45_a_server_that_is_displaced_again_and_again_is_checked_all_the_same() {

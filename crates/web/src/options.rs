@@ -43,7 +43,7 @@ pub struct WebLimits {
     /// Maximum number of open event streams of one IPv4 address or IPv6 /56. Default: 32.
     pub listeners_per_address: usize,
     /// Maximum number of bytes of responses that were made for one client each, and that it has not received yet. Default:
-    /// 64 MB. Prebuilt lists are not included.
+    /// 32 MB. Prebuilt lists are not included.
     pub answer_bytes: usize,
     /// Maximum of those bytes for one IPv4 address or IPv6 /56. Default: 16 MB.
     pub answer_bytes_per_address: usize,
@@ -155,7 +155,7 @@ impl Default for WebLimits {
             per_address: 128,
             listeners: 2_048,
             listeners_per_address: 32,
-            answer_bytes: 64 << 20,
+            answer_bytes: 32 << 20,
             answer_bytes_per_address: 16 << 20,
             list_bytes_per_address: 64 << 20,
             request_timeout: Duration::from_secs(20),

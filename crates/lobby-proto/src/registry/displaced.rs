@@ -153,14 +153,14 @@ impl Registry {
 
     /// Removes an entry that has displaced a proven server and cannot be listed in its place: it was not reached, or cannot be
     /// checked now. If both are checked at the same port, the former server would not be reached either, and does not return.
-    pub(super) fn yield_to_displaced(&mut self, now: Instant, slot: SlotIndex, family: Family, is_check_refused: bool) {
-        let is_unreachable = self.slots.hot(slot).states[family] == EndpointState::Unreachable;
+    pub(super) fn yield_to_displaced(&mut self, now: Instant, slot: SlotIndex, is_check_refused: PerFamily<bool>) {
         let cold = self.slots.cold(slot);
-        let Some(displaced) = cold.displaced.as_ref().filter(|displaced| displaced.deadline > self.wheel.tick(now))
-        else {
-            return;
-        };
-        if is_check_refused || (is_unreachable && displaced.check != cold.check) {
+        let is_leased = |displaced: &&Box<DisplacedServer>| displaced.deadline > self.wheel.tick(now);
+        let Some(displaced) = cold.displaced.as_ref().filter(is_leased) else { return };
+        // The endpoint of the other family says nothing about the one that was taken.
+        let family = Family::of(displaced.endpoint.internal.ip);
+        let is_unreachable = self.slots.hot(slot).states[family] == EndpointState::Unreachable;
+        if is_check_refused[family] || (is_unreachable && displaced.check != cold.check) {
             self.remove(now, slot, UnlistReason::Unreachable);
         }
     }

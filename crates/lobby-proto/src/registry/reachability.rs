@@ -4,7 +4,7 @@ use super::{Registry, Slots};
 use crate::{
     CheckResult, CheckTarget, Config, PublicId, RegistrationOutcome, UnlistReason,
     checks::CheckStatus,
-    entry::{Addr, CheckAttempts, EndpointEntry, EndpointState, Family},
+    entry::{Addr, CheckAttempts, EndpointEntry, EndpointState, Family, PerFamily},
     index::SlotIndex,
 };
 use rallypoint_wire::lobby::Transport;
@@ -125,7 +125,7 @@ impl Registry {
             let outcome = if is_listed { RegistrationOutcome::Listed } else { self.failed_check(slot, family) };
             self.record_check(now, slot, family, outcome);
         }
-        self.yield_to_displaced(now, slot, family, false);
+        self.yield_to_displaced(now, slot, PerFamily::default());
     }
 
     /// Handles a reply of a registered server to a query that was no check, at the address that the list shows. For a server that

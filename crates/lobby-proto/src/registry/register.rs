@@ -82,7 +82,7 @@ impl Registry {
             self.slots.hot_mut(slot).fingerprints[family] = fingerprint;
         }
         let state = self.slots.hot(slot).states[family];
-        self.yield_to_displaced(now, slot, family, is_refused[family]);
+        self.yield_to_displaced(now, slot, is_refused);
         match state {
             EndpointState::Listed if is_contested => RegistrationOutcome::Contested,
             EndpointState::Listed if !was_listed => RegistrationOutcome::Listed,

@@ -37,26 +37,31 @@ pub(super) struct SeenEndpoints {
     all_reside_until: Tick,
 }
 
-/// Bits per period of the filters that every datagram of a flood can fill. At 50,000 endpoints per second, a period of 15 s sets
-/// a sixth of them.
-const LOG_BITS: u32 = 23;
+/// Bits per period of the filters that every datagram of a flood can fill, at most. At 50,000 endpoints per second, a period of
+/// 15 s sets a sixth of them.
+const MAX_LOG_BITS: u32 = 23;
 
-/// Bits per period of the others.
-const SMALL_LOG_BITS: u32 = 20;
+/// The same, at least, and bits per period of the other filters.
+const MIN_LOG_BITS: u32 = 19;
+
+/// The part of the memory cap (1/512) that the bits of one period may take: there are up to 17 of them.
+const MEMORY_SHARE: usize = 512;
 
 /// Periods of [`SeenEndpoints::refused`] after which a server has returned: 15 to 30 seconds.
 const RETURNED: u32 = 2;
 
 impl SeenEndpoints {
-    pub fn new(keyed: KeyedHash) -> Self {
+    /// `memory` is the cap on the memory of all servers, to which that of the filters is in proportion.
+    pub fn new(keyed: KeyedHash, memory: usize) -> Self {
         const MINUTE: u64 = 60;
+        let log_bits = (8 * memory / MEMORY_SHARE).max(1).ilog2().clamp(MIN_LOG_BITS, MAX_LOG_BITS);
         let filter = |log_bits, seconds, kept| SeenFilter::new(log_bits, Duration::from_secs(seconds), kept);
         Self {
             keyed,
-            listed: filter(LOG_BITS, MINUTE, 10),
-            refused: filter(LOG_BITS, 15, 5),
-            residents: filter(SMALL_LOG_BITS, 4 * 60 * MINUTE, 6),
-            admitted: filter(SMALL_LOG_BITS, 5, 1),
+            listed: filter(log_bits, MINUTE, 10),
+            refused: filter(log_bits, 15, 5),
+            residents: filter(MIN_LOG_BITS, 4 * 60 * MINUTE, 6),
+            admitted: filter(MIN_LOG_BITS, 5, 1),
             all_reside_until: Tick::default(),
         }
     }

@@ -166,6 +166,13 @@ impl Entry {
             .is_some_and(|displaced| is_leased(&displaced.0) && probe(&displaced.0.says) != probe(&self.says))
     }
 
+    /// Whether it was not reached at the endpoint of the server that it has displaced.
+    fn is_unreachable_where_taken(&self) -> bool {
+        let taken = self.displaced.as_ref().map(|displaced| displaced.1);
+        let mut endpoints = self.endpoints.iter().flatten();
+        endpoints.any(|endpoint| endpoint.state == State::Unreachable && Some(endpoint.outside) == taken)
+    }
+
     /// The addresses at which the lobby itself reaches the listed endpoints.
     fn reached(&self) -> [Option<(IpAddr, u16)>; 2] {
         self.endpoints.map(|endpoint| Some(endpoint.filter(|endpoint| endpoint.state == State::Listed)?.inside))
@@ -397,7 +404,7 @@ impl Model {
         // The internal address has changed, though the list shows the same.
         let is_changed = self.shown(&before) != self.shown(&entry) || before.reached() != entry.reached();
         let state = entry.endpoints[family].unwrap().state;
-        if state == State::Unreachable && entry.yields(self.reached(now)) {
+        if entry.is_unreachable_where_taken() && entry.yields(self.reached(now)) {
             self.remove(now, at);
         }
         match state {
@@ -540,10 +547,7 @@ impl Model {
         }
         // W45: a server that was not reached does not stay in the place of one that was.
         let reached = self.reached(now);
-        let is_yielding = |entry: &Entry| {
-            let is_unreachable = |endpoint: &Endpoint| endpoint.state == State::Unreachable;
-            entry.yields(reached) && entry.endpoints.iter().flatten().any(is_unreachable)
-        };
+        let is_yielding = |entry: &Entry| entry.yields(reached) && entry.is_unreachable_where_taken();
         while let Some(at) = self.entries.iter().position(is_yielding) {
             self.remove(now, at);
         }
