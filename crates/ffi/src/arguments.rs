@@ -16,6 +16,9 @@ pub(crate) unsafe trait SizedConfig: Copy {
     const MIN_SIZE: usize;
 }
 
+/// Size beyond which no version of a structure will ever be: a larger one is a field that was never set.
+const MAX_STRUCTURE: usize = 4096;
+
 /// Reads a structure of a caller whose header may be older or newer than this library: missing fields are zero, unknown fields
 /// have to be zero.
 ///
@@ -27,7 +30,7 @@ pub(crate) unsafe fn config<T: SizedConfig>(config: *const T) -> Result<T, Failu
     }
     // SAFETY: the structure begins with its size.
     let size = unsafe { config.cast::<u32>().read_unaligned() } as usize;
-    if size < T::MIN_SIZE {
+    if !(T::MIN_SIZE..=MAX_STRUCTURE).contains(&size) {
         return Err(Failure::argument(format!("size is {size}: set it to the size of the structure")));
     }
     let known = size.min(size_of::<T>());
@@ -123,7 +126,7 @@ mod tests {
     }
 
     fn read(bytes: &[u32]) -> Result<Config, i32> {
-        // SAFETY: every test passes at least as many bytes as the first number says.
+        // SAFETY: every test passes at least as many bytes as the first number says, or a size that is refused.
         unsafe { config(bytes.as_ptr().cast::<Config>()) }.map_err(|failure| failure.code)
     }
 
@@ -133,7 +136,9 @@ mod tests {
         assert_eq!(read(&[12, 1, 2]), Ok(Config { size: 12, old: 1, new: 2 }));
         assert_eq!(read(&[16, 1, 2, 0]), Ok(Config { size: 16, old: 1, new: 2 }));
         assert_eq!(read(&[16, 1, 2, 3]), Err(RP_ERROR_INVALID_ARGUMENT));
-        assert_eq!(read(&[0, 1, 2]), Err(RP_ERROR_INVALID_ARGUMENT));
+        for size in [0, 7, 4097, u32::MAX] {
+            assert_eq!(read(&[size, 1, 2]), Err(RP_ERROR_INVALID_ARGUMENT), "{size}");
+        }
         // SAFETY: null is allowed.
         let null = unsafe { config::<Config>(std::ptr::null()) };
         assert_eq!(null.unwrap_err().code, RP_ERROR_NULL_POINTER);

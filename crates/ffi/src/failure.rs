@@ -71,10 +71,12 @@ thread_local! {
 /// `buffer` is null or points to `capacity` writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rp_last_error(buffer: *mut c_char, capacity: usize) -> usize {
+    // The text is gone while the thread ends.
     let copy = || {
-        LAST_ERROR.with_borrow(|text| {
+        LAST_ERROR.try_with(|text| {
+            let text = text.borrow();
             if !buffer.is_null() && capacity > 0 {
-                let length = crate::output::floor_char_boundary(text, capacity - 1);
+                let length = crate::output::floor_char_boundary(&text, capacity - 1);
                 // SAFETY: the caller has `capacity` bytes there, and `length` is smaller.
                 unsafe {
                     std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), length);
@@ -84,7 +86,7 @@ pub unsafe extern "C" fn rp_last_error(buffer: *mut c_char, capacity: usize) -> 
             text.len()
         })
     };
-    catch_unwind(AssertUnwindSafe(copy)).unwrap_or(0)
+    catch_unwind(AssertUnwindSafe(copy)).ok().and_then(Result::ok).unwrap_or(0)
 }
 
 /// What an error code means in general. The text is static; it is never null. Never fails. Any thread.
@@ -121,7 +123,8 @@ impl Failure {
 pub(crate) fn guard(call: impl FnOnce() -> Result<i32, Failure>) -> i32 {
     let result = catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| Err(Failure::of(RP_ERROR_PANIC)));
     result.unwrap_or_else(|Failure { code, text }| {
-        LAST_ERROR.set(text);
+        // A thread that is ending has no last error any more; a panic here would end the process.
+        let _ = LAST_ERROR.try_with(|last| last.replace(text));
         code
     })
 }

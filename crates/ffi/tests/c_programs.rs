@@ -39,21 +39,31 @@ fn the_example_game_has_at_most_80_lines() {
     assert!(source.lines().count() <= 80);
 }
 
-#[test]
-fn wrong_arguments_are_errors_and_no_memory_errors() {
-    let Some(program) = Program::compile("tests/c/errors.c") else { return };
-    for mut command in [Some(program.command()), program.under_valgrind()].into_iter().flatten() {
-        let output = command.output().unwrap();
-        assert!(output.status.success() && stdout(&output) == "passed\n", "{}", stderr(&output));
+/// Runs a program that checks itself: plain, under valgrind, and with the compiler's sanitizers.
+fn check(source: &str, arguments: &[&str], expected: &str) {
+    let Some(program) = Program::compile(source) else { return };
+    let sanitized = Program::compile_with_sanitizers(source);
+    let commands = [Some(program.command()), program.under_valgrind(), sanitized.as_ref().map(Program::command)];
+    for mut command in commands.into_iter().flatten() {
+        let output = command.args(arguments).output().unwrap();
+        assert!(output.status.success() && stdout(&output) == expected, "{command:?}: {}", stderr(&output));
     }
 }
 
 #[test]
+fn wrong_arguments_are_errors_and_no_memory_errors() {
+    check("tests/c/errors.c", &[], "passed\n");
+}
+
+#[test]
+fn calls_from_many_and_from_ending_threads_make_no_memory_errors() {
+    check("tests/c/threads.c", &[], "passed\n");
+}
+
+#[test]
 fn the_gamemaker_layer_plays_announces_and_lists() {
-    let Some(program) = Program::compile("tests/c/gamemaker.c") else { return };
     let lobby = Lobby::start();
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-    let output = program.command().args([port, lobby.v4().to_string()]).output().unwrap();
-    assert!(output.status.success() && stdout(&output) == "found\n", "{}", stderr(&output));
+    check("tests/c/gamemaker.c", &[&port, &lobby.v4().to_string()], "found\n");
     lobby.wait_until_listed(&[]);
 }

@@ -1,9 +1,9 @@
 //! Announcing, lists and queries.
 
-use super::state::{handle, number, opened, with, with_text};
+use super::state::{fail, handle, number, opened, with, with_text};
 use crate::{
     announcer::{rp_announcer_config, rp_announcer_set_key, rp_announcer_set_occupancy, rp_announcer_start},
-    failure::RP_ERROR_NULL_POINTER,
+    failure::{RP_ERROR_NULL_POINTER, guard},
     scan::{rp_scan_config, rp_scan_start},
 };
 use std::{
@@ -24,31 +24,39 @@ pub unsafe extern "C" fn rpgm_announce(
     port: f64,
     tcp: f64,
 ) -> f64 {
-    let config = rp_announcer_config {
-        size: size_of::<rp_announcer_config>() as u32,
-        port: number(port),
-        transport: number(tcp),
-        slots: 0,
-        players: 0,
-        bots: 0,
-        password: 0,
-        reserved: 0,
-        name,
-        lobbies,
-        lobby_id: list,
-        server_id: null(),
-    };
     let mut announcer = 0;
-    // SAFETY: texts are as the caller promises.
-    let result = unsafe { rp_announcer_start(&raw const config, &raw mut announcer) };
+    let result = guard(|| {
+        let config = rp_announcer_config {
+            size: size_of::<rp_announcer_config>() as u32,
+            port: number("port", port)?,
+            transport: number("tcp", tcp)?,
+            slots: 0,
+            players: 0,
+            bots: 0,
+            password: 0,
+            reserved: 0,
+            name,
+            lobbies,
+            lobby_id: list,
+            server_id: null(),
+        };
+        // SAFETY: texts are as the caller promises.
+        Ok(unsafe { rp_announcer_start(&raw const config, &raw mut announcer) })
+    });
     opened(result, announcer)
 }
 
 /// Sets the current number of slots, players and bots of an announced server.
 #[unsafe(no_mangle)]
 pub extern "C" fn rpgm_set_occupancy(announcer: f64, slots: f64, players: f64, bots: f64, password: f64) -> f64 {
-    let [slots, players, bots, password] = [slots, players, bots, password].map(number);
-    rp_announcer_set_occupancy(handle(announcer), slots, players, bots, password).into()
+    let call = || {
+        let slots = number("slots", slots)?;
+        let players = number("players", players)?;
+        let bots = number("bots", bots)?;
+        let password = number("password", password)?;
+        Ok(rp_announcer_set_occupancy(handle(announcer), slots, players, bots, password))
+    };
+    guard(call).into()
 }
 
 /// Sets a key of an announced server, such as "map", to a text.
@@ -58,7 +66,7 @@ pub extern "C" fn rpgm_set_occupancy(announcer: f64, slots: f64, players: f64, b
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rpgm_set_key(announcer: f64, key: *const c_char, value: *const c_char) -> f64 {
     if value.is_null() {
-        return RP_ERROR_NULL_POINTER.into();
+        return fail(RP_ERROR_NULL_POINTER).into();
     }
     // SAFETY: texts are as the caller promises.
     unsafe {
@@ -73,17 +81,19 @@ pub unsafe extern "C" fn rpgm_set_key(announcer: f64, key: *const c_char, value:
 /// `targets` is null or zero-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rpgm_scan(targets: *const c_char, detail: f64) -> f64 {
-    let config = rp_scan_config {
-        size: size_of::<rp_scan_config>() as u32,
-        detail: number(detail),
-        timeout_ms: 0,
-        packets_per_second: 0,
-        ip_version: 0,
-        connect_tcp: 0,
-    };
     let mut scan = 0;
-    // SAFETY: the text is as the caller promises.
-    let result = unsafe { rp_scan_start(targets, &raw const config, &raw mut scan) };
+    let result = guard(|| {
+        let config = rp_scan_config {
+            size: size_of::<rp_scan_config>() as u32,
+            detail: number("detail", detail)?,
+            timeout_ms: 0,
+            packets_per_second: 0,
+            ip_version: 0,
+            connect_tcp: 0,
+        };
+        // SAFETY: the text is as the caller promises.
+        Ok(unsafe { rp_scan_start(targets, &raw const config, &raw mut scan) })
+    });
     opened(result, scan)
 }
 

@@ -1,9 +1,11 @@
 //! Sessions: connecting, hosting, messages.
 
-use super::state::{handle, number, opened, with, with_text};
+use super::state::{fail, handle, number, opened, player, with, with_text};
 use crate::{
     client::{rp_client_config, rp_client_connect, rp_client_disconnect, rp_client_send, rp_client_state},
-    failure::{RP_ERROR_BUFFER_TOO_SMALL, RP_ERROR_INVALID_HANDLE, RP_ERROR_NULL_POINTER, RP_ERROR_TOO_LARGE},
+    failure::{
+        Failure, RP_ERROR_BUFFER_TOO_SMALL, RP_ERROR_INVALID_HANDLE, RP_ERROR_NULL_POINTER, RP_ERROR_TOO_LARGE, guard,
+    },
     handle_table::Kind,
     output,
     server::{rp_server_bind, rp_server_config, rp_server_disconnect, rp_server_send},
@@ -48,24 +50,26 @@ pub unsafe extern "C" fn rpgm_connect(server: *const c_char, username: *const c_
 /// `game` is null or zero-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rpgm_host(port: f64, game: *const c_char, max_players: f64) -> f64 {
-    let port = number(port);
-    let listen = CString::new(format!("0.0.0.0:{port},[::]:{port}")).unwrap_or_default();
-    let config = rp_server_config {
-        size: size_of::<rp_server_config>() as u32,
-        encryption: 0,
-        listen: listen.as_ptr(),
-        game,
-        secret_key: null(),
-        max_players: number(max_players),
-        max_per_address: 0,
-        window: 0,
-        unordered: 0,
-        idle_timeout_ms: 0,
-        max_stream_message: 0,
-    };
     let mut server = 0;
-    // SAFETY: texts are as the caller promises.
-    let result = unsafe { rp_server_bind(&raw const config, &raw mut server) };
+    let result = guard(|| {
+        let port = number("port", port)?;
+        let listen = CString::new(format!("0.0.0.0:{port},[::]:{port}")).unwrap_or_default();
+        let config = rp_server_config {
+            size: size_of::<rp_server_config>() as u32,
+            encryption: 0,
+            listen: listen.as_ptr(),
+            game,
+            secret_key: null(),
+            max_players: number("max_players", max_players)?,
+            max_per_address: 0,
+            window: 0,
+            unordered: 0,
+            idle_timeout_ms: 0,
+            max_stream_message: 0,
+        };
+        // SAFETY: texts are as the caller promises.
+        Ok(unsafe { rp_server_bind(&raw const config, &raw mut server) })
+    });
     opened(result, server)
 }
 
@@ -83,7 +87,7 @@ pub extern "C" fn rpgm_state(client: f64) -> f64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rpgm_send_text(object: f64, player: f64, text: *const c_char) -> f64 {
     if text.is_null() {
-        return RP_ERROR_NULL_POINTER.into();
+        return fail(RP_ERROR_NULL_POINTER).into();
     }
     // SAFETY: as promised by the caller.
     send(object, player, unsafe { CStr::from_ptr(text) }.to_bytes()).into()
@@ -95,22 +99,27 @@ pub unsafe extern "C" fn rpgm_send_text(object: f64, player: f64, text: *const c
 /// `data` is null or points to that many readable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rpgm_send_buffer(object: f64, player: f64, data: *const c_char, length: f64) -> f64 {
-    // SAFETY: as promised by the caller.
-    match unsafe { crate::arguments::bytes(data.cast(), number(length) as usize) } {
-        Ok(bytes) => send(object, player, bytes).into(),
-        Err(failure) => failure.code.into(),
-    }
+    let call = || {
+        // SAFETY: as promised by the caller.
+        let bytes = unsafe { crate::arguments::bytes(data.cast(), number("length", length)? as usize) }?;
+        Ok(send(object, player, bytes))
+    };
+    guard(call).into()
 }
 
 /// Adds a byte, 0 to 255, to the message that is being written, for engines without buffers.
 #[unsafe(no_mangle)]
 pub extern "C" fn rpgm_write_byte(value: f64) -> f64 {
     with(|state| {
-        if state.written.len() == MAX_WRITTEN {
-            return RP_ERROR_TOO_LARGE;
-        }
-        state.written.push(value as u8);
-        0
+        guard(|| {
+            let byte = number("value", value)?;
+            let byte = u8::try_from(byte).map_err(|_| Failure::argument(format!("value is {value}: use 0 to 255")))?;
+            if state.written.len() == MAX_WRITTEN {
+                return Err(Failure::of(RP_ERROR_TOO_LARGE));
+            }
+            state.written.push(byte);
+            Ok(0)
+        })
     })
 }
 
@@ -128,8 +137,8 @@ fn send(object: f64, player: f64, message: &[u8]) -> i32 {
     // SAFETY: the pointer and the length are those of a slice.
     match Kind::of(handle) {
         Some(Kind::Client) => unsafe { rp_client_send(handle, message.as_ptr(), message.len()) },
-        Some(Kind::Server) => unsafe { rp_server_send(handle, number(player), message.as_ptr(), message.len()) },
-        _ => RP_ERROR_INVALID_HANDLE,
+        Some(Kind::Server) => unsafe { rp_server_send(handle, self::player(player), message.as_ptr(), message.len()) },
+        _ => fail(RP_ERROR_INVALID_HANDLE),
     }
 }
 
@@ -140,8 +149,8 @@ pub extern "C" fn rpgm_disconnect(object: f64, player: f64) -> f64 {
     let result = match Kind::of(handle) {
         Some(Kind::Client) => rp_client_disconnect(handle),
         // SAFETY: the reason may be null.
-        Some(Kind::Server) => unsafe { rp_server_disconnect(handle, number(player), null()) },
-        _ => RP_ERROR_INVALID_HANDLE,
+        Some(Kind::Server) => unsafe { rp_server_disconnect(handle, self::player(player), null()) },
+        _ => fail(RP_ERROR_INVALID_HANDLE),
     };
     result.into()
 }
@@ -180,8 +189,8 @@ pub extern "C" fn rpgm_event_text() -> *const c_char {
 pub extern "C" fn rpgm_event_byte(index: f64) -> f64 {
     with(|state| {
         let message = state.bytes.get(..state.event.length as usize).unwrap_or_default();
-        let index = if index < 0.0 { usize::MAX } else { index as usize };
-        message.get(index).map_or(-1, |byte| i32::from(*byte))
+        let index = number("index", index).ok().and_then(|index| usize::try_from(index).ok());
+        index.and_then(|index| message.get(index)).map_or(-1, |byte| i32::from(*byte))
     })
 }
 
@@ -193,11 +202,13 @@ pub extern "C" fn rpgm_event_byte(index: f64) -> f64 {
 pub unsafe extern "C" fn rpgm_event_copy(buffer: *mut c_char, capacity: f64) -> f64 {
     with(|state| {
         let message = state.bytes.get(..state.event.length as usize).unwrap_or_default();
-        if message.len() > number(capacity) as usize {
-            return RP_ERROR_BUFFER_TOO_SMALL;
-        }
-        // SAFETY: as promised by the caller.
-        let copied = unsafe { output::copy(message, buffer.cast(), message.len()) };
-        copied.map_or_else(|failure| failure.code, |()| state.event.length.cast_signed())
+        guard(|| {
+            if message.len() > number("capacity", capacity)? as usize {
+                return Err(Failure::of(RP_ERROR_BUFFER_TOO_SMALL));
+            }
+            // SAFETY: as promised by the caller.
+            unsafe { output::copy(message, buffer.cast(), message.len()) }?;
+            Ok(state.event.length.cast_signed())
+        })
     })
 }

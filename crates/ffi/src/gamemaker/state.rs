@@ -4,7 +4,7 @@ use crate::{
     announcer::{rp_announcer_close, rp_announcer_next_event, rp_announcer_poll},
     client::{rp_client_close, rp_client_flush, rp_client_next_event, rp_client_poll},
     event::rp_event,
-    failure::{RP_ERROR_BUFFER_TOO_SMALL, RP_ERROR_INVALID_HANDLE, RP_ERROR_PANIC, rp_last_error},
+    failure::{Failure, RP_ERROR_BUFFER_TOO_SMALL, RP_ERROR_INVALID_HANDLE, RP_ERROR_PANIC, guard, rp_last_error},
     handle_table::Kind,
     scan::{rp_scan_close, rp_scan_next},
     scan_record::{RP_SCAN_FINISHED, rp_scan_record},
@@ -40,8 +40,11 @@ pub(super) struct State {
 
 /// Calls a function with the state of this thread; a panic becomes an error code.
 pub(super) fn with(call: impl FnOnce(&mut State) -> i32) -> f64 {
+    // The state is gone while the thread ends.
     let result = catch_unwind(AssertUnwindSafe(|| {
-        STATE.with(|state| state.try_borrow_mut().map_or(RP_ERROR_PANIC, |mut state| call(&mut state)))
+        let result =
+            STATE.try_with(|state| state.try_borrow_mut().map_or(RP_ERROR_PANIC, |mut state| call(&mut state)));
+        result.unwrap_or_else(|_| fail(RP_ERROR_INVALID_HANDLE))
     }));
     f64::from(result.unwrap_or(RP_ERROR_PANIC))
 }
@@ -49,7 +52,7 @@ pub(super) fn with(call: impl FnOnce(&mut State) -> i32) -> f64 {
 /// The same for functions that return a text, which is kept until the next one. Zero bytes are left out.
 pub(super) fn with_text(call: impl FnOnce(&mut State) -> Vec<u8>) -> *const c_char {
     let result = catch_unwind(AssertUnwindSafe(|| {
-        STATE.with(|state| {
+        STATE.try_with(|state| {
             let Ok(mut state) = state.try_borrow_mut() else { return c"".as_ptr() };
             let mut text = call(&mut state);
             text.retain(|byte| *byte != 0);
@@ -57,7 +60,7 @@ pub(super) fn with_text(call: impl FnOnce(&mut State) -> Vec<u8>) -> *const c_ch
             state.text.as_ptr()
         })
     }));
-    result.unwrap_or(c"".as_ptr())
+    result.ok().and_then(Result::ok).unwrap_or(c"".as_ptr())
 }
 
 /// Keeps a new handle, or passes on why there is none.
@@ -78,9 +81,23 @@ pub(super) fn handle(value: f64) -> u64 {
     if value.fract() == 0.0 { value as u64 } else { 0 }
 }
 
-/// A number in a double; out of range becomes the nearest number.
-pub(super) fn number(value: f64) -> u32 {
-    value as u32
+/// The non-negative number in a double, without its fraction. The name is for the error.
+pub(super) fn number(name: &str, value: f64) -> Result<u32, Failure> {
+    // Not a number compares as false.
+    if value > -1.0 && value < f64::from(u32::MAX) + 1.0 {
+        return Ok(value as u32);
+    }
+    Err(Failure::argument(format!("{name} is {value}: use 0 to {}", u32::MAX)))
+}
+
+/// The player in a double; 0, which no player has, for what cannot be one.
+pub(super) fn player(value: f64) -> u32 {
+    number("player", value).unwrap_or(0)
+}
+
+/// The code of a failure of this layer, whose sentence becomes the last error.
+pub(super) fn fail(code: i32) -> i32 {
+    guard(|| Err(Failure::of(code)))
 }
 
 /// Receives and sends for everything that this thread has opened. Call it once per step. Returns the number of open objects.
@@ -144,7 +161,7 @@ pub extern "C" fn rpgm_next_event(object: f64) -> f64 {
             1 => state.event.kind.cast_signed(),
             error => error,
         },
-        None => RP_ERROR_INVALID_HANDLE,
+        None => fail(RP_ERROR_INVALID_HANDLE),
     })
 }
 
@@ -159,7 +176,7 @@ pub extern "C" fn rpgm_close(object: f64) -> f64 {
             Some(Kind::Server) => rp_server_close(handle),
             Some(Kind::Announcer) => rp_announcer_close(handle),
             Some(Kind::Scan) => rp_scan_close(handle),
-            None => RP_ERROR_INVALID_HANDLE,
+            None => fail(RP_ERROR_INVALID_HANDLE),
         }
     })
 }

@@ -46,8 +46,30 @@ static void configurations(void) {
     assert(rp_announcer_start(&game, &announcer) == RP_ERROR_INVALID_ARGUMENT);
 
     rp_scan scan;
+    rp_scan_config query = {.size = sizeof query};
     assert(rp_scan_start(" , ", NULL, &scan) == RP_ERROR_INVALID_ARGUMENT);
     assert(rp_scan_start("gopher://example.org", NULL, &scan) == RP_ERROR_INVALID_ARGUMENT);
+
+    /* A size that was never set is not believed: nothing beyond the structure is read. */
+    config = (rp_client_config){.size = UINT32_MAX, .username = "alice", .game = "tag"};
+    listen = (rp_server_config){.size = 0x10000000, .game = "tag"};
+    game = (rp_announcer_config){.size = 5000, .name = "a game", .lobbies = "127.0.0.1:9", .port = 8190};
+    query.size = UINT32_MAX;
+    assert(rp_client_connect("127.0.0.1:9", &config, &client) == RP_ERROR_INVALID_ARGUMENT);
+    assert(rp_server_bind(&listen, &server) == RP_ERROR_INVALID_ARGUMENT);
+    assert(rp_announcer_start(&game, &announcer) == RP_ERROR_INVALID_ARGUMENT);
+    assert(rp_scan_start("127.0.0.1:9", &query, &scan) == RP_ERROR_INVALID_ARGUMENT);
+
+    /* Texts of a megabyte, and structures at an odd address. */
+    static char huge[1 << 20], odd[sizeof(rp_client_config) + 1];
+    memset(huge, 'a', sizeof huge - 1);
+    config = (rp_client_config){.size = sizeof config, .username = huge, .game = "tag"};
+    assert(rp_client_connect("127.0.0.1:9", &config, &client) == RP_ERROR_INVALID_ARGUMENT);
+    config.username = "alice";
+    assert(rp_client_connect(huge, &config, &client) == RP_ERROR_NOT_FOUND);
+    assert(rp_scan_start(huge, NULL, &scan) == RP_ERROR_INVALID_ARGUMENT);
+    memcpy(odd + 1, &config, sizeof config);
+    assert(rp_client_connect("127.0.0.1:9", (const void *)(odd + 1), &client) == 0 && rp_client_close(client) == 0);
     assert(rp_generate_key(NULL) == RP_ERROR_NULL_POINTER && rp_public_key(NULL, NULL) == RP_ERROR_NULL_POINTER);
 }
 

@@ -25,6 +25,34 @@ static void await_event(double object, double kind) {
     abort();
 }
 
+/* The GML side can pass any number: what is out of range is an error with a sentence, never another number. */
+static void numbers(double client, double server, double player) {
+    const double wrong[] = {-1, NAN, -NAN, INFINITY, -INFINITY, 1e300, -1e300, 4294967296.0};
+    char buffer[8] = "abcdefg";
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        double number = wrong[i];
+        assert(rpgm_host(number, "gm", 8) == RP_ERROR_INVALID_ARGUMENT && strncmp(rpgm_error(), "port is ", 8) == 0);
+        assert(rpgm_host(0, "gm", number) == RP_ERROR_INVALID_ARGUMENT);
+        assert(rpgm_announce("127.0.0.1:9", "gg2", "x", number, 0) == RP_ERROR_INVALID_ARGUMENT);
+        assert(rpgm_announce("127.0.0.1:9", "gg2", "x", 8190, number) == RP_ERROR_INVALID_ARGUMENT);
+        assert(rpgm_scan("127.0.0.1:9", number) == RP_ERROR_INVALID_ARGUMENT);
+        assert(rpgm_send_buffer(client, 0, buffer, number) == RP_ERROR_INVALID_ARGUMENT);
+        assert(rpgm_write_byte(number) == RP_ERROR_INVALID_ARGUMENT && rpgm_event_byte(number) == -1);
+        assert(rpgm_event_copy(buffer, number) == RP_ERROR_INVALID_ARGUMENT && memcmp(buffer, "abcdefg", 8) == 0);
+        assert(rpgm_set_occupancy(client, number, 0, 0, 0) == RP_ERROR_INVALID_ARGUMENT);
+        assert(rpgm_set_occupancy(number, 1, 1, 1, 1) == RP_ERROR_INVALID_HANDLE);
+        assert(rpgm_state(number) == RP_ERROR_INVALID_HANDLE && rpgm_close(number) == RP_ERROR_INVALID_HANDLE);
+        assert(rpgm_disconnect(number, player) == RP_ERROR_INVALID_HANDLE);
+        assert(rpgm_disconnect(server, number) == RP_ERROR_UNKNOWN_PLAYER);
+        assert(rpgm_send_written(number, 0) == RP_ERROR_INVALID_HANDLE);
+        assert(strcmp(rpgm_error(), "the handle is not valid") == 0);
+    }
+    assert(rpgm_write_byte(256) == RP_ERROR_INVALID_ARGUMENT);
+    assert(rpgm_set_key(client, "map", NULL) == RP_ERROR_NULL_POINTER && rpgm_scan(NULL, 1) == RP_ERROR_NULL_POINTER);
+    assert(rpgm_send_buffer(client, 0, NULL, 3) == RP_ERROR_NULL_POINTER);
+    assert(rpgm_scan_number(NULL) == -1 && rpgm_scan_number("no such field") == -1 && strlen(rpgm_scan_text(NULL)) == 0);
+}
+
 static void sessions(double port) {
     char address[64];
     snprintf(address, sizeof address, "127.0.0.1:%d", (int)port);
@@ -62,7 +90,9 @@ static void sessions(double port) {
         assert(rpgm_next_event(wrong[i]) == RP_ERROR_INVALID_HANDLE);
         assert(rpgm_send_text(server, wrong[i], "x") == RP_ERROR_UNKNOWN_PLAYER);
     }
+    numbers(client, server, player);
     assert(rpgm_send_text(client, 0, NULL) == RP_ERROR_NULL_POINTER);
+    assert(strcmp(rpgm_error(), "a pointer is null") == 0);
     assert(rpgm_connect("\xff", "alice", "gm") == RP_ERROR_INVALID_TEXT && strlen(rpgm_error()) > 0);
 
     assert(rpgm_disconnect(server, player) == 0);

@@ -3,8 +3,9 @@
 use rallypoint_harness::{skip, stderr};
 use std::{
     env,
+    io::Write,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
 };
 
 /// A path in this package.
@@ -26,12 +27,36 @@ pub struct Program {
 impl Program {
     /// `None` if this machine has no C compiler; the test is skipped.
     pub fn compile(source: &str) -> Option<Self> {
+        Self::compile_with(&[], source)
+    }
+
+    /// With the sanitizers for addresses and undefined behaviour, which also watch the memory that the library is passed.
+    /// `None` if there is no compiler that has them.
+    pub fn compile_with_sanitizers(source: &str) -> Option<Self> {
+        const FLAGS: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+        let mut trial = Command::new("cc");
+        trial.args(FLAGS).args(["-x", "c", "-", "-o", "/dev/null"]).stdin(Stdio::piped()).stderr(Stdio::null());
+        let mut trial = trial.spawn().ok()?;
+        trial.stdin.take()?.write_all(b"int main(void) { return 0; }\n").ok()?;
+        if !trial.wait().is_ok_and(|status| status.success()) {
+            skip("the C compiler has no sanitizers");
+            return None;
+        }
+        Self::compile_with(&FLAGS, source)
+    }
+
+    fn compile_with(flags: &[&str], source: &str) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let mut compiler = Command::new("cc");
+        compiler.args(flags);
         compiler.args(["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g"]);
         compiler.arg("-I").arg(here("include")).arg("-o").arg(directory.path().join("program")).arg(here(source));
         let libraries = libraries();
-        compiler.arg("-L").arg(&libraries).arg(format!("-Wl,-rpath,{}", libraries.display())).arg("-lrallypoint");
+        compiler
+            .arg("-L")
+            .arg(&libraries)
+            .arg(format!("-Wl,-rpath,{}", libraries.display()))
+            .args(["-lrallypoint", "-pthread"]);
         let Ok(output) = compiler.output() else {
             skip("there is no C compiler");
             return None;

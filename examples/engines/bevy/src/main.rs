@@ -52,7 +52,7 @@ fn receive(mut client: ResMut<Client>, mut incoming: MessageWriter<Incoming>) {
 fn send(mut client: ResMut<Client>, mut outgoing: MessageReader<Outgoing>) {
     for Outgoing(message) in outgoing.read() {
         if let Err(error) = client.0.send(message) {
-            warn!("not sent: {error}");
+            eprintln!("not sent: {error}");
         }
     }
     client.0.flush();
