@@ -11,6 +11,8 @@
 //! * [`cores`], [`pin_this_thread`], [`pinned`], [`cpu_time`] keep a server and its load on different cores, and measure its
 //!   CPU time.
 //! * [`BusyCores`] keeps cores from halting while a latency is measured.
+//! * [`loopback`] measures what a message of a session costs; [`portable`] finds the programs that were built with the sockets of
+//!   other platforms.
 //! * [`registration`], [`address`] belong to any number of simulated game servers; [`Random`] selects among them.
 //! * [`machine`] describes the machine.
 #![forbid(unsafe_code)]
@@ -20,7 +22,9 @@ mod failure;
 mod game_servers;
 mod goals;
 mod instructions;
+pub mod loopback;
 mod micro;
+mod portable;
 mod process;
 mod table;
 
@@ -33,5 +37,6 @@ pub use instructions::{
     per_operation_within as instructions_within,
 };
 pub use micro::{Goal, Micro, Op};
+pub use portable::portable;
 pub use process::{cores, cpu_time, machine, pin_this_thread, pinned};
 pub use table::{Table, nanoseconds, rate, ratio};

@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: runs the benchmark suites and writes their results into docs/benchmarks.md.
 
-use crate::{Stop, args::Args, requirements, workspace::Workspace};
-use std::{fs, process::Stdio};
+use crate::{Stop, args::Args, requirements, steps, workspace::Workspace};
+use std::{fs, path::PathBuf, process::Stdio};
 
 /// A benchmark suite: a program of the package `rallypoint-bench` that prints its section of the document as Markdown.
 pub struct Suite {
@@ -10,19 +10,29 @@ pub struct Suite {
     features: &'static str,
     /// Another package whose programs it starts. They are built into the same directory as the suite.
     starts: Option<&'static str>,
+    /// A package and a program of it that the suite starts in a build with the sockets of other platforms.
+    portable: Option<(&'static str, &'static str)>,
 }
+
+/// Names the directory of the programs with the sockets of other platforms, for a suite.
+const PORTABLE_DIRECTORY: &str = "RALLYPOINT_BENCH_PORTABLE";
 
 /// All suites.
 pub const SUITES: &[Suite] = &[
-    Suite { name: "wire", features: "", starts: None },
-    Suite { name: "registry", features: "", starts: None },
-    Suite { name: "lobby", features: "", starts: Some("rallypoint") },
-    Suite { name: "cluster", features: "", starts: Some("rallypoint") },
-    Suite { name: "session", features: "peers", starts: None },
-    Suite { name: "c", features: "", starts: Some("rallypoint-ffi") },
-    Suite { name: "web", features: "", starts: Some("rallypoint") },
-    Suite { name: "history", features: "", starts: None },
-    Suite { name: "query", features: "query-peers", starts: Some("rallypoint") },
+    Suite { name: "wire", features: "", starts: None, portable: None },
+    Suite { name: "registry", features: "", starts: None, portable: None },
+    Suite { name: "lobby", features: "", starts: Some("rallypoint"), portable: None },
+    Suite { name: "cluster", features: "", starts: Some("rallypoint"), portable: None },
+    Suite { name: "session", features: "peers", starts: None, portable: Some(("rallypoint-bench", "portable")) },
+    Suite { name: "c", features: "", starts: Some("rallypoint-ffi"), portable: None },
+    Suite { name: "web", features: "", starts: Some("rallypoint"), portable: None },
+    Suite { name: "history", features: "", starts: None, portable: None },
+    Suite {
+        name: "query",
+        features: "query-peers",
+        starts: Some("rallypoint"),
+        portable: Some(("rallypoint", "rallypoint")),
+    },
 ];
 
 const DOCUMENT: &str = "docs/benchmarks.md";
@@ -71,13 +81,28 @@ pub fn build(workspace: &Workspace, package: &str) -> Result<(), Stop> {
     }
 }
 
+/// Builds a program with the sockets of other platforms, in the directory of the tests with these sockets. Returns where it is.
+fn build_portable(workspace: &Workspace, package: &str, program: &str) -> Result<PathBuf, Stop> {
+    let directory = workspace.target.join("portable");
+    let mut command = workspace.cargo();
+    command.args(["build", "--profile", "dist", "--package", package, "--bin", program]);
+    command.arg("--target-dir").arg(&directory).env("RUSTFLAGS", steps::PORTABLE);
+    match command.status().map_err(Stop::while_doing("run cargo"))?.success() {
+        true => Ok(directory.join("dist")),
+        false => Err(Stop::Failed(format!("{program} could not be built with portable sockets"))),
+    }
+}
+
 fn measure(workspace: &Workspace, suite: &Suite) -> Result<String, Stop> {
-    let Suite { name, features, starts } = suite;
+    let Suite { name, features, starts, portable } = suite;
     workspace.heading(&format!("bench {name}"));
     if let Some(package) = starts {
         build(workspace, package)?;
     }
     let mut command = workspace.cargo();
+    if let Some((package, program)) = portable {
+        command.env(PORTABLE_DIRECTORY, build_portable(workspace, package, program)?);
+    }
     command.args(["run", "--profile", "dist", "--package", "rallypoint-bench", "--bin", name, "--features", features]);
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let output = output.map_err(Stop::while_doing("run cargo"))?;

@@ -70,8 +70,9 @@ const STEPS: &[Step] = &[
     // A directory of its own: otherwise each run would build everything again for the other flags.
     Step::cargo(
         "portable",
-        "event loop and queries on the sockets of other platforms",
-        &["nextest run --target-dir target/portable --no-tests=fail --package rallypoint-udp --package rallypoint-query"],
+        "event loop, queries and sessions on the sockets of other platforms",
+        &["nextest run --target-dir target/portable --no-tests=fail --package rallypoint-udp \
+           --package rallypoint-query --package rallypoint-session"],
     )
     .env("RUSTFLAGS", PORTABLE)
     .takes(50)
@@ -89,7 +90,7 @@ const STEPS: &[Step] = &[
 ];
 
 /// Builds the sockets of other platforms on Linux.
-const PORTABLE: &str = "--cfg rallypoint_portable";
+pub const PORTABLE: &str = "--cfg rallypoint_portable";
 
 /// Number of simulated networks per property test of sessions. Without it the tests use the number that `--full` runs.
 const SEEDS: &str = "RALLYPOINT_SEEDS";

@@ -4,3 +4,4 @@ mod http_responses_are_bounded;
 mod https_verifies_certificates;
 mod scanner_scans_lists_and_servers;
 mod tcp_servers_are_connected_to;
+mod ten_thousand_servers;

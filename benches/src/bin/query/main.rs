@@ -7,7 +7,7 @@ mod servers;
 mod sys;
 mod tool;
 
-use rallypoint_bench::{Failure, Goals, Table, cores, machine, nanoseconds, pin_this_thread, rate, ratio};
+use rallypoint_bench::{Failure, Goals, Table, cores, machine, nanoseconds, pin_this_thread, portable, rate, ratio};
 use servers::{Network, Pacing, Servers, WINDOW};
 use std::{env, net::UdpSocket, process::ExitCode, time::Duration};
 use tool::{CRATE, Files, MINIMAL, PAUSE, RATE, RETRIES, ROUNDS, Run, TIMEOUT, Tool, has};
@@ -49,7 +49,13 @@ fn serve() -> Result<(), Failure> {
 
 /// The available tools, and the names of those that are missing.
 fn tools(core: usize, files: &Files, port: u16) -> Result<(Vec<Tool>, Vec<&'static str>), Failure> {
-    let (mut tools, mut skipped) = (vec![Tool::Rallypoint, Tool::Session, Tool::Minimal], Vec::new());
+    let (mut tools, mut skipped) = (vec![Tool::Rallypoint, Tool::Session], Vec::new());
+    if portable("rallypoint").is_some() {
+        tools.push(Tool::Portable);
+    } else {
+        skipped.push("portable sockets");
+    }
+    tools.push(Tool::Minimal);
     if cfg!(feature = "query-peers") {
         tools.push(Tool::Crate);
     } else {
@@ -153,6 +159,11 @@ fn comparison(runs: &[(Tool, Run)], skipped: &[&str], goals: &mut Goals) -> Stri
                 );
                 continue;
             }
+            Tool::Portable => {
+                let missed = (SERVERS as usize).saturating_sub(run.found);
+                goals.add("servers missed with portable sockets", missed.to_string(), "none", missed == 0);
+                continue;
+            }
             _ => continue,
         };
         let times = speed(ours) / speed(run);
@@ -171,7 +182,7 @@ fn comparison(runs: &[(Tool, Run)], skipped: &[&str], goals: &mut Goals) -> Stri
          (of 50 to 1,000, tried with {TRIAL} servers); quakestat (`-sendinterval 0 -maxsim 1000`) sends the next query only \
          after a reply or after 10 ms, whatever its limit of concurrent queries. CPU: of the complete process, including its \
          start. The minimal loop queries each server once, wakes up once per millisecond like rallypoint, and compares \
-         nothing but the address.{skipped}\n",
+         nothing but the address. The portable sockets are those of other platforms: one system call per datagram.{skipped}\n",
     )
 }
 

@@ -1,7 +1,7 @@
 //! The compared query tools, each as a process on the client's core.
 
 use crate::sys;
-use rallypoint_bench::{Failure, address, pinned};
+use rallypoint_bench::{Failure, address, pinned, portable};
 use std::{
     env, fs,
     io::{BufRead, BufReader},
@@ -35,6 +35,8 @@ pub enum Tool {
     Rallypoint,
     /// `rallypoint query` with document 003, whose reply has seven datagrams.
     Session,
+    /// `rallypoint query` with the sockets of other platforms.
+    Portable,
     Minimal,
     Crate,
     /// With this number of concurrent queries.
@@ -96,6 +98,7 @@ impl Tool {
         match self {
             Self::Rallypoint => "rallypoint query --jsonl".into(),
             Self::Session => "the same, with document 003".into(),
+            Self::Portable => "the same, with portable sockets".into(),
             Self::Minimal => "minimal sendmmsg/recvmmsg loop".into(),
             Self::Crate => "gamedig (crate), 700 threads".into(),
             Self::Npm(concurrency) => format!("gamedig (npm), {concurrency} concurrent"),
@@ -105,7 +108,7 @@ impl Tool {
 
     pub fn protocol(self) -> &'static str {
         match self {
-            Self::Rallypoint | Self::Minimal => "Bloodmasters",
+            Self::Rallypoint | Self::Portable | Self::Minimal => "Bloodmasters",
             Self::Session => "session",
             Self::Crate => "A2S",
             Self::Npm(_) | Self::Quakestat => "Quake 3",
@@ -176,11 +179,13 @@ impl Tool {
         let this = env::current_exe()?;
         let (port_text, count_text, rate_text) = (port.to_string(), count.to_string(), rate.to_string());
         Ok(match self {
-            Self::Rallypoint | Self::Session => {
+            Self::Rallypoint | Self::Session | Self::Portable => {
                 let scheme = if self == Self::Session { "session" } else { "bloodmasters" };
                 let list = files.list(count, |n| format!("{scheme}://{}:{port}\n", address(n)))?;
                 // Built into the same directory as this program.
-                let mut command = pinned(core, this.with_file_name("rallypoint"));
+                let beside = this.with_file_name("rallypoint");
+                let program = if self == Self::Portable { portable("rallypoint").unwrap_or(beside) } else { beside };
+                let mut command = pinned(core, program);
                 command.args(["query", "--jsonl", "--rate", &rate_text, "--file"]).arg(list);
                 if with_common_limits {
                     let milliseconds = |time: Duration| format!("{}ms", time.as_millis());
@@ -223,7 +228,7 @@ impl Tool {
 
     fn is_found(self, line: &str) -> bool {
         match self {
-            Self::Rallypoint | Self::Session | Self::Quakestat => line.contains("Bacon Town"),
+            Self::Rallypoint | Self::Session | Self::Portable | Self::Quakestat => line.contains("Bacon Town"),
             Self::Minimal | Self::Crate | Self::Npm(_) => !line.is_empty(),
         }
     }

@@ -1,116 +1,21 @@
-//! The cost of a message on real sockets: messages per second of CPU time, for the sender and for the receiver.
+//! The cost of a message on real sockets, for other libraries; Rallypoint's is measured by [`rallypoint_bench::loopback`].
 
 use crate::{
     exchange,
     library::{Library, Side, ms, numbered},
     quinn::Quinn,
 };
+use rallypoint_bench::loopback::{Cost, Meter, join, measure, turn_messages};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_session::{
-    ClientConfig, ClientEvent, ClientOptions, Encryption, EndpointConfig, NewPlayer, PlayerId, PolledClient,
-    PolledServer, SendError, ServerEvent, ServerOptions,
+    ClientConfig, Encryption, EndpointConfig, PlayerId, PolledClient, PolledServer, ServerEvent, ServerOptions,
 };
 use rallypoint_udp::{RecvBatch, SendBatch};
-use rustix::time::{ClockId, clock_gettime};
 use std::{
     net::{Ipv4Addr, SocketAddr, UdpSocket},
     sync::Arc,
     time::{Duration, Instant},
 };
-
-/// Messages per second of CPU time, including the kernel.
-#[derive(Clone, Copy)]
-pub struct Cost {
-    pub sender: f64,
-    pub receiver: f64,
-}
-
-/// Number of messages that the program sends per turn, if they are accepted: 800 kB, or 256 kB of packed messages.
-fn turn_messages(packed: bool) -> u32 {
-    if packed { 8_192 } else { 2_048 }
-}
-
-/// CPU time of each side. Both sides alternate on one thread, so that neither waits for the other.
-#[derive(Default)]
-struct Meter([Duration; 2]);
-
-impl Meter {
-    fn of<T>(&mut self, side: usize, work: impl FnOnce() -> T) -> T {
-        let before = cpu();
-        let done = work();
-        self.0[side] += cpu() - before;
-        done
-    }
-
-    fn cost(&self, messages: u32) -> Cost {
-        let [sender, receiver] = self.0.map(|time| f64::from(messages) / time.as_secs_f64());
-        Cost { sender, receiver }
-    }
-}
-
-/// Measures `count` messages, after half as many, in which buffers grow and slow start ends. `run` is passed the number of
-/// messages that have arrived at its end.
-fn measure(count: u32, mut run: impl FnMut(&mut Meter, u32)) -> Cost {
-    run(&mut Meter::default(), count / 2);
-    let mut meter = Meter::default();
-    run(&mut meter, count / 2 + count);
-    meter.cost(count)
-}
-
-fn cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-/// Rallypoint, through the sockets that games use; `packed`: through the stream layer, with many messages per datagram.
-pub fn rallypoint(encryption: Encryption, size: usize, packed: bool, count: u32) -> Cost {
-    let stream = packed.then_some(1_000);
-    let mut options = ServerOptions::from(EndpointConfig::for_game("bench"));
-    options.listen = vec![(Ipv4Addr::LOCALHOST, 0).into()];
-    options.stream = stream;
-    let mut server = PolledServer::bind(options).expect("a free port");
-    let address = server.local_addrs().next().expect("an address");
-    let config = ClientConfig { encryption, ..ClientConfig::new("bench", "bench") };
-    let mut options = ClientOptions::from(config);
-    options.stream = stream;
-    options.receive_buffer = 4 << 20;
-    let mut client = PolledClient::connect(address, options).expect("a socket");
-    let mut buffer = Vec::new();
-    let player = join(&mut server, &mut client, &mut buffer);
-    let (mut sent, mut received) = (0, 0);
-    let message = numbered(7, size);
-    let turn = turn_messages(packed);
-    measure(count, |meter, until| {
-        while received < until {
-            meter.of(0, || {
-                server.poll();
-                while let Some(event) = server.next_event(&mut buffer) {
-                    assert!(!matches!(event, ServerEvent::Disconnected(..)), "{event:?}");
-                }
-                let most = until.min(sent + turn);
-                while sent < most {
-                    match server.send(player, &message) {
-                        Ok(()) => sent += 1,
-                        Err(SendError::WouldBlock) => break,
-                        Err(error) => panic!("{error}"),
-                    }
-                }
-                server.flush();
-            });
-            meter.of(1, || {
-                client.poll();
-                while let Some(event) = client.next_event(&mut buffer) {
-                    match event {
-                        ClientEvent::Message => received += 1,
-                        ClientEvent::Disconnected(reason) => panic!("{reason}"),
-                        _ => {}
-                    }
-                }
-                client.flush();
-            });
-        }
-    })
-}
 
 /// The cipher alone, on messages of 400 bytes.
 pub fn cipher(count: u32) -> Cost {
@@ -161,22 +66,7 @@ pub fn crowd(players: usize) -> f64 {
         std::thread::sleep((frame * number).saturating_sub(start.elapsed()));
     }
     assert!(received as usize > players * (frames as usize - 30), "{received} messages arrived");
-    meter.0[0].as_secs_f64() / (frame * frames).as_secs_f64()
-}
-
-fn join(server: &mut PolledServer, client: &mut PolledClient, buffer: &mut Vec<u8>) -> PlayerId {
-    let start = Instant::now();
-    loop {
-        client.poll();
-        while client.next_event(buffer).is_some() {}
-        server.poll();
-        while let Some(event) = server.next_event(buffer) {
-            if let ServerEvent::Connected(NewPlayer { player, .. }) = event {
-                return player;
-            }
-        }
-        assert!(start.elapsed() < Duration::from_secs(5), "no login over loopback");
-    }
+    meter.time(0).as_secs_f64() / (frame * frames).as_secs_f64()
 }
 
 /// Another library, with one system call per datagram, like its own transport. Its clock advances by a frame in every step, so

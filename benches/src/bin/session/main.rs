@@ -25,14 +25,21 @@ mod traffic;
 use crowded_link::{Disturbance, PERIOD, Period, RECOVERY};
 use enet::Enet;
 use library::{Library, ms};
-use loopback::Cost;
 use quinn::{Quinn, QuinnBbr};
 use rallypoint::{Rallypoint, RallypointWide};
-use rallypoint_bench::{Goals, Table, cores, machine, pin_this_thread, rate, ratio};
+use rallypoint_bench::{
+    Goals, Table, cores,
+    loopback::{self as messages, Cost},
+    machine, pin_this_thread, portable, rate, ratio,
+};
 use rallypoint_netsim::Link;
 use rallypoint_session_proto::Encryption;
 use renet::Renet;
-use std::{process::ExitCode, time::Duration};
+use std::{
+    path::Path,
+    process::{Command, ExitCode},
+    time::Duration,
+};
 use traffic::{Bulk, Game};
 
 const RTT: [u64; 3] = [10, 50, 150];
@@ -224,8 +231,8 @@ fn loopback() -> String {
         eprintln!("loopback {kind}");
         let packed = size == 32;
         let count = if packed { PACKED_MESSAGES } else { MESSAGES };
-        let plain = best(|| loopback::rallypoint(Encryption::Plain, size, packed, count));
-        let encrypted = best(|| loopback::rallypoint(Encryption::Encrypted, size, packed, count));
+        let plain = best(|| messages::rallypoint(Encryption::Plain, size, packed, count));
+        let encrypted = best(|| messages::rallypoint(Encryption::Encrypted, size, packed, count));
         let enet = best(|| loopback::other::<Enet>(size, ms(1), count));
         let renet = best(|| loopback::other::<Renet>(size, frame, count));
         let quinn = best(|| loopback::quinn(size, packed, count));
@@ -233,10 +240,18 @@ fn loopback() -> String {
             format!("{}, {}", ratio(of(&plain), of(this)), ratio(of(&encrypted), of(this)))
         };
         let names = [Rallypoint::NAME, "rallypoint, encrypted", Enet::NAME, Renet::NAME, Quinn::NAME];
-        for (name, cost) in names.into_iter().zip([&plain, &encrypted, &enet, &renet, &quinn]) {
+        let mut costs: Vec<(&str, Cost)> = names.into_iter().zip([plain, encrypted, enet, renet, quinn]).collect();
+        if let Some(program) = portable("portable") {
+            let portable = best(|| portable_cost(&program, size, packed, "plain", count));
+            let sealed = best(|| portable_cost(&program, size, packed, "encrypted", count));
+            costs.splice(2..2, [("rallypoint, portable", portable), ("rallypoint, portable, encrypted", sealed)]);
+            // renet encrypts, and ENet does not.
+            add_portable_goals(&mut goals, kind, &[(Enet::NAME, portable, enet), (Renet::NAME, sealed, renet)]);
+        }
+        for (name, cost) in &costs {
             let (sender, receiver) = (rate(cost.sender, ""), rate(cost.receiver, ""));
             let [first, second] = [ours(|cost| cost.sender, cost), ours(|cost| cost.receiver, cost)];
-            table.row([kind.to_owned(), name.to_owned(), sender, first, receiver, second]);
+            table.row([kind.to_owned(), (*name).to_owned(), sender, first, receiver, second]);
         }
         if packed {
             let ratio = plain.sender / quinn.sender;
@@ -251,11 +266,36 @@ fn loopback() -> String {
         "### Loopback\n\n{goals}\n{table}\n255 players that send and receive 60 messages of 100 bytes per second each take {crowd:.0} % of one \
          core of the server, including system calls.\n\n{MESSAGES} messages over real sockets ({PACKED_MESSAGES} packed ones), after half as many that are not \
          measured, best of {ROUNDS} rounds; CPU time, including the kernel. Both sides alternate on one core. rallypoint and quinn send and receive many datagrams per \
-         system call (GSO, GRO); ENet and renet one, like their own transports. quinn encrypts with AES-GCM, and rallypoint \
+         system call (GSO, GRO); ENet and renet one, like their own transports, as does rallypoint with the portable sockets that \
+         it uses outside Linux. quinn encrypts with AES-GCM, and rallypoint \
          with ChaCha20-Poly1305 (S30); quinn's datagrams have up to 1,452 bytes, rallypoint's at most 508. \
          Packed messages are collected by the program and written to quinn's stream up to 256 kB at a time; rallypoint packs \
          them itself.\n"
     )
+}
+
+/// Runs the program that was built with the portable sockets.
+fn portable_cost(program: &Path, size: usize, packed: bool, encryption: &str, count: u32) -> Cost {
+    let packing = if packed { "packed" } else { "single" };
+    let output = Command::new(program).args([&size.to_string(), packing, encryption, &count.to_string()]).output();
+    let output = output.expect("the program was built for this suite");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let figures: Vec<f64> = text.split_whitespace().filter_map(|figure| figure.parse().ok()).collect();
+    let [sender, receiver] = figures[..] else { panic!("{}", String::from_utf8_lossy(&output.stderr)) };
+    Cost { sender, receiver }
+}
+
+/// Messages per CPU second with the portable sockets, compared with libraries that use the same system calls.
+fn add_portable_goals(goals: &mut Goals, kind: &str, pairs: &[(&str, Cost, Cost)]) {
+    for (name, ours, other) in pairs {
+        let [sender, receiver] = [ours.sender / other.sender, ours.receiver / other.receiver];
+        goals.add(
+            &format!("messages per CPU second with portable sockets, {kind}, relative to {name}: sender, receiver"),
+            format!("{sender:.2}×, {receiver:.2}×"),
+            "at least 1×",
+            sender.min(receiver) >= 1.0,
+        );
+    }
 }
 
 /// What encryption costs, beside what the cipher costs by itself.

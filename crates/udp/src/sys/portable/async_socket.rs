@@ -121,6 +121,10 @@ impl AsyncListener {
     /// If the client has disconnected, or the system has run out of descriptors or memory.
     pub async fn accept(&self) -> io::Result<(Socket, SocketAddr)> {
         let (socket, from) = self.0.accept().await?;
-        Ok((socket.into_std()?.into(), from))
+        let socket = Socket::from(socket.into_std()?);
+        // socket2 sets this for the connections that it accepts itself.
+        #[cfg(target_vendor = "apple")]
+        socket.set_nosigpipe(true)?;
+        Ok((socket, from))
     }
 }
