@@ -21,6 +21,8 @@ const REFRESH: Duration = Duration::from_secs(30);
 const CHURN: u32 = 50;
 /// One server in this many has changed at each of its refreshes.
 const CHANGES: u32 = 10;
+/// The same while the lobby is filled: each leaves or has changed.
+const FILLING: (u32, u32) = (2, 1);
 
 /// Registers servers until the run is over.
 pub fn register_servers(load: &Load, addrs: Addrs) {
@@ -31,7 +33,8 @@ pub fn register_servers(load: &Load, addrs: Addrs) {
     let mut due = Instant::now();
     while !load.is_over.load(Relaxed) {
         let (server, players) = &mut servers[at];
-        if random.below(CHURN) == 0 {
+        let (churn, changes) = if load.is_filling.load(Relaxed) { FILLING } else { (CHURN, CHANGES) };
+        if random.below(churn) == 0 {
             let bytes = registration(*server, *players);
             if let Some(server_id) = Datagram::peek_registration(&bytes) {
                 let mut datagram = Vec::new();
@@ -40,7 +43,7 @@ pub fn register_servers(load: &Load, addrs: Addrs) {
             }
             *server = next;
             next += 1;
-        } else if random.below(CHANGES) == 0 {
+        } else if random.below(changes) == 0 {
             *players = random.below(24) as u16;
         }
         send(address(*server), addrs, &registration(*server, *players));

@@ -155,8 +155,8 @@ impl Registry {
     /// checked now. If both are checked at the same port, the former server would not be reached either, and does not return.
     pub(super) fn yield_to_displaced(&mut self, now: Instant, slot: SlotIndex, is_check_refused: PerFamily<bool>) {
         let cold = self.slots.cold(slot);
-        let is_leased = |displaced: &&Box<DisplacedServer>| displaced.deadline > self.wheel.tick(now);
-        let Some(displaced) = cold.displaced.as_ref().filter(is_leased) else { return };
+        let is_leased = |displaced: &&DisplacedServer| displaced.deadline > self.wheel.tick(now);
+        let Some(displaced) = cold.displaced.as_deref().filter(is_leased) else { return };
         // The endpoint of the other family says nothing about the one that was taken.
         let family = Family::of(displaced.endpoint.internal.ip);
         let is_unreachable = self.slots.hot(slot).states[family] == EndpointState::Unreachable;
