@@ -21,7 +21,7 @@ use std::{
 use thiserror::Error;
 
 /// Maximum length of a reason, a name pattern or a note, in characters.
-const MAX_TEXT: usize = 500;
+pub const MAX_OPERATOR_TEXT: usize = 500;
 
 /// Minimum prefix lengths of a network that can be banned without editing the configuration file.
 const MIN_PREFIX_V4: u8 = 8;
@@ -113,7 +113,7 @@ pub enum BanError {
     #[error("the pattern needs at least three characters besides * and ?")]
     TooVague,
     /// A text is too long, or has control or invisible characters.
-    #[error("expected one line of at most {MAX_TEXT} visible characters")]
+    #[error("expected one line of at most {MAX_OPERATOR_TEXT} visible characters")]
     Text,
 }
 
@@ -180,7 +180,7 @@ impl fmt::Display for BanSubject {
 /// terminal, and a pattern that contains them matches no name as it is displayed.
 pub fn operator_text(text: &str) -> Result<String, BanError> {
     let text = text.trim();
-    let is_valid = text.chars().count() <= MAX_TEXT && sanitize(text) == text;
+    let is_valid = text.chars().count() <= MAX_OPERATOR_TEXT && sanitize(text) == text;
     is_valid.then(|| text.to_owned()).ok_or(BanError::Text)
 }
 

@@ -46,7 +46,8 @@ mod wheel;
 
 pub use address_map::{AddressMap, Mapping};
 pub use bans::{
-    Ban, BanError, BanList, BanSubject, BannedNetwork, BannedServer, NamePattern, ParseNetworkError, operator_text,
+    Ban, BanError, BanList, BanSubject, BannedNetwork, BannedServer, MAX_OPERATOR_TEXT, NamePattern, ParseNetworkError,
+    operator_text,
 };
 pub use checks::{CheckKind, CheckRequest, CheckResult, CheckStats, CheckTarget};
 pub use config::{Caps, CheckConfig, Config, RegistryConfigError};

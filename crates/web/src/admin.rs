@@ -7,6 +7,7 @@
 mod access;
 mod handlers;
 mod pagination;
+mod request_schema;
 mod token;
 pub(crate) mod views;
 

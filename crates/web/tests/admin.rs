@@ -253,7 +253,7 @@ fn invalid_requests_change_nothing() {
         ("/bans", json!({ "address": "example.org" }), "address"),
         ("/bans", json!({ "name": "*" }), "name"),
         ("/bans", json!({ "address": "192.0.2.1", "network": "192.0.2.0/24" }), "network"),
-        ("/bans", json!({ "address": "192.0.2.1", "until": "2001-01-01" }), "until"),
+        ("/bans", json!({ "address": "192.0.2.1", "until": "tomorrow" }), "until"),
         ("/bans", json!({ "address": "192.0.2.1", "until": "2999-01-01", "seconds": 1 }), "until"),
         ("/bans", json!({ "address": "192.0.2.1", "seconds": 0 }), "seconds"),
         ("/bans", json!({ "address": "192.0.2.1", "reason": "x".repeat(501) }), "reason"),
@@ -271,6 +271,11 @@ fn invalid_requests_change_nothing() {
             "{path} {body}: {response:?}"
         );
     }
+    let response = request(&site, "POST", "/bans", &json!({ "name": "casino", "seconds": 1.5 }));
+    assert_eq!((response.status, &response.json()["parameter"]), (400, &"seconds".into()), "{response:?}");
+    // Valid by itself, but not at this time.
+    let response = request(&site, "POST", "/bans", &json!({ "address": "192.0.2.1", "until": "2001-01-01" }));
+    assert_eq!((response.status, &response.json()["parameter"]), (409, &"until".into()), "{response:?}");
     for body in ["", "{", "[]", "{\"address\":\"192.0.2.1\",\"expires\":1}", "{\"address\":7}"] {
         let response = request_with_headers(
             &site,

@@ -2,6 +2,7 @@
 
 use super::{
     pagination::Pagination,
+    request_schema::{BanRequestSchema, DurationSchema, MAX_DURATION, NoteRequestSchema, NoteSubject, OperatorText},
     views::{AuditView, BanView, NoteView},
 };
 use crate::{
@@ -27,7 +28,7 @@ use rallypoint_history::{
 };
 use rallypoint_lobby::{AdminError, AdminStore, unix_now};
 use rallypoint_lobby_proto::{Ban, BanError, BanSubject, BannedNetwork, BannedServer, PublicId, operator_text};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use std::{
     net::SocketAddr,
     sync::Arc,
@@ -38,36 +39,27 @@ use utoipa::ToSchema;
 /// Default time in seconds for which an unlisted server is banned.
 const DEFAULT_UNLIST: u64 = 600;
 
-/// Maximum duration of a ban in seconds: a year.
-const MAX_DURATION: u64 = 366 * 24 * 60 * 60;
-
 /// Maximum end of a ban in seconds since 1970: the end of the year 9999.
-const MAX_END: u64 = 253_402_300_799;
+const MAX_END: UnixSeconds = 253_402_300_799;
 
 type Body = Result<Bytes, BytesRejection>;
 
-/// A request for a ban: one of `address`, `network` and `name`, and at most one of `until` and `seconds`.
-#[derive(Deserialize, ToSchema)]
+/// A request for a ban: one of `address`, `network` and `name`, and at most one of `until` and `seconds`. [`BanRequestSchema`]
+/// describes it.
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BanRequest {
-    /// An IP address.
-    #[schema(nullable = false)]
+    #[serde(default, deserialize_with = "not_null")]
     address: Option<String>,
-    /// A network, at least /8 (IPv4) or /16 (IPv6).
-    #[schema(nullable = false)]
+    #[serde(default, deserialize_with = "not_null")]
     network: Option<String>,
-    /// A pattern of names: `*` matches any text, `?` one character; it needs at least three other characters.
-    #[schema(nullable = false)]
+    #[serde(default, deserialize_with = "not_null")]
     name: Option<String>,
-    /// The reason, which the owner of a banned server can read.
     #[serde(default)]
-    #[schema(max_length = 500)]
     reason: String,
-    /// The end, in the future: a date, a time (RFC 3339), or seconds since 1970. Without it the ban is permanent.
-    #[schema(nullable = false)]
+    #[serde(default, deserialize_with = "not_null")]
     until: Option<String>,
-    /// The duration in seconds instead of the end, at most a year.
-    #[schema(nullable = false)]
+    #[serde(default, deserialize_with = "whole_number")]
     seconds: Option<u64>,
 }
 
@@ -76,24 +68,35 @@ struct BanRequest {
 #[serde(default, deny_unknown_fields)]
 struct UnlistRequest {
     /// The reason, which the owner of the server can read.
-    #[schema(max_length = 500)]
+    #[schema(inline, value_type = OperatorText)]
     reason: String,
     /// The duration in seconds, at most a year. Default: 600.
-    #[schema(nullable = false)]
+    #[serde(deserialize_with = "whole_number")]
+    #[schema(inline, value_type = DurationSchema, required = false, default = 600)]
     seconds: Option<u64>,
     /// Whether its addresses are banned as well, for the same time.
     ban: bool,
 }
 
-/// A request for a note.
-#[derive(Deserialize, ToSchema)]
+/// A request for a note. [`NoteRequestSchema`] describes it.
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NoteRequest {
-    /// The public ID of a server, an address or a network.
     about: String,
-    /// The text, in one line.
-    #[schema(max_length = 500)]
     text: String,
+}
+
+/// Reads the value of a field that may be absent, but not null.
+fn not_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// Reads a whole number that may be absent, but not null. JSON does not distinguish 5 and 5.0.
+fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let number = serde_json::Number::deserialize(deserializer)?;
+    let whole = number.as_f64().filter(|number| number.fract() == 0.0 && (0.0..=MAX_DURATION as f64).contains(number));
+    // Beyond the maximum, the exact value does not matter.
+    Ok(Some(number.as_u64().or(whole.map(|number| number as u64)).unwrap_or(u64::MAX)))
 }
 
 /// The bans, including those of the configuration file
@@ -121,11 +124,11 @@ pub(super) async fn bans(State(state): State<Arc<AppState>>, RawQuery(query): Ra
 #[utoipa::path(
     post,
     path = "/api/v1/admin/bans",
-    request_body = BanRequest,
+    request_body = inline(BanRequestSchema),
     responses(
         (status = 200, description = "The ban of the same subject was replaced.", body = BanView),
         (status = 201, description = "A new ban.", body = BanView),
-        (status = 409, description = "There are too many bans."),
+        (status = 409, description = "The end is not in the future, or there are too many bans."),
         (status = 413, description = "The body is longer than 16 kB."),
         (status = 503, description = "The data directory of the lobby cannot be used; nothing was changed."),
     )
@@ -197,7 +200,7 @@ pub(super) async fn unlist(
 ) -> Result<Response, Problem> {
     let id: PublicId = id.parse().map_err(|error| invalid("id", format!("id: {error}")))?;
     let request = match body {
-        Ok(body) if body.is_empty() => UnlistRequest::default(),
+        Ok(body) if body.is_empty() || body.trim_ascii() == b"null" => UnlistRequest::default(),
         body => parse_body(body)?,
     };
     let seconds = within_a_year(request.seconds.unwrap_or(DEFAULT_UNLIST))?;
@@ -219,7 +222,7 @@ pub(super) async fn unlist(
     path = "/api/v1/admin/notes",
     params(
         (
-            "about" = Option<String>,
+            "about" = inline(Option<NoteSubject>),
             Query,
             description = "Only notes about this server, address or network.",
             example = "203.0.113.9",
@@ -243,7 +246,7 @@ pub(super) async fn notes(State(state): State<Arc<AppState>>, RawQuery(query): R
 #[utoipa::path(
     post,
     path = "/api/v1/admin/notes",
-    request_body = NoteRequest,
+    request_body = inline(NoteRequestSchema),
     responses(
         (status = 201, description = "The note.", body = NoteView),
         (status = 409, description = "There are too many notes."),
@@ -343,12 +346,14 @@ fn time_of(seconds: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
-/// Parses a time in the future, in seconds since 1970.
+/// Parses a time in the future, in seconds since 1970. One that is past is a conflict with the current time.
 fn future_time(text: &str, now: u64) -> Result<u64, Problem> {
-    let expected =
-        || invalid("until", "until: expected a date or time in the future, such as 2027-01-31 or 2027-01-31T18:00:00Z");
-    let time = parse_time(text).ok().and_then(|time| u64::try_from(time).ok());
-    time.filter(|time| *time > now && *time <= MAX_END).ok_or_else(expected)
+    let expected = "until: expected a date or time in the future, such as 2027-01-31 or 2027-01-31T18:00:00Z";
+    let time = parse_time(text).ok().filter(|time| *time <= MAX_END).ok_or_else(|| invalid("until", expected))?;
+    let time = u64::try_from(time).unwrap_or(0);
+    Some(time)
+        .filter(|time| *time > now)
+        .ok_or_else(|| Problem::new(StatusCode::CONFLICT, expected).with_parameter("until"))
 }
 
 /// Checks that a duration is not zero and at most a year.

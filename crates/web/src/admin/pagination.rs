@@ -34,7 +34,7 @@ impl Pagination {
             match &*name {
                 "offset" => pagination.offset = number(0, i64::MAX as usize)?,
                 "limit" => pagination.limit = number(1, MAX_ITEMS)?,
-                name if Some(name) == extra => extra_value = Some(value.into_owned()).filter(|value| !value.is_empty()),
+                name if Some(name) == extra => extra_value = Some(value.into_owned()),
                 _ => {
                     let known: Vec<_> = extra.into_iter().chain(["offset", "limit"]).collect();
                     return Err(InvalidParameter::unknown(&name, &known));

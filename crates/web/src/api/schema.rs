@@ -184,7 +184,7 @@ pub(super) struct LobbyUuid {
 #[into_params(parameter_in = Path)]
 pub(crate) struct EntryNumber {
     /// The number of the entry.
-    #[param(pattern = "^[0-9]{1,18}$", example = "1")]
+    #[param(pattern = "^(0|[1-9][0-9]{0,17})$", example = "1")]
     id: String,
 }
 
@@ -202,7 +202,7 @@ impl utoipa::PartialSchema for HistoryTime {
 impl ToSchema for HistoryTime {}
 
 /// An IP address.
-struct Address;
+pub(crate) struct Address;
 
 impl utoipa::PartialSchema for Address {
     fn schema() -> RefOr<Schema> {
