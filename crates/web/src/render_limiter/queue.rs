@@ -2,7 +2,8 @@
 //!
 //! A site (IPv4 /24, IPv6 /48) that has used less rendering time recently goes first, and of one site the customer (IPv4 address,
 //! IPv6 /56) that has used less. A client that sends as many requests as it may waits behind one that sends a few, and a network
-//! of such clients behind all others.
+//! of such clients behind all others. Every second turn goes to the site, and of one site the customer, that was served longest
+//! ago: otherwise a visitor who has browsed for a while would wait until each of many new sites has used as much as that.
 
 use rallypoint_limit::{Customer, Site};
 use std::{
@@ -37,6 +38,8 @@ pub(super) struct RenderQueue<T> {
     customers: UsedTime<Customer>,
     /// Average cost of a response in seconds.
     cost: f64,
+    /// Whether the next turn goes to the site that was served longest ago.
+    is_by_age: bool,
 }
 
 #[derive(Debug)]
@@ -57,7 +60,7 @@ struct UsedTime<K>(HashMap<K, (f64, Instant)>);
 impl<T> Default for RenderQueue<T> {
     fn default() -> Self {
         let (sites, customers) = (UsedTime(HashMap::new()), UsedTime(HashMap::new()));
-        Self { waiting: Vec::new(), next: 0, sites, customers, cost: FIRST_COST }
+        Self { waiting: Vec::new(), next: 0, sites, customers, cost: FIRST_COST, is_by_age: false }
     }
 }
 
@@ -99,11 +102,19 @@ impl<T> RenderQueue<T> {
     pub fn pop(&mut self, now: Instant) -> Option<(IpAddr, T)> {
         let next = (0..self.waiting.len()).min_by(|&one, &other| {
             let (one, other) = (&self.waiting[one], &self.waiting[other]);
-            let site = |waiting: &Waiting<T>| self.sites.get(&Site::of(waiting.ip), now);
-            let customer = |waiting: &Waiting<T>| self.customers.get(&Customer::of(waiting.ip), now);
-            let order = site(one).total_cmp(&site(other)).then_with(|| customer(one).total_cmp(&customer(other)));
+            let order = if self.is_by_age {
+                let served = |Waiting { ip, .. }: &Waiting<T>| {
+                    (self.sites.served(&Site::of(*ip)), self.customers.served(&Customer::of(*ip)))
+                };
+                served(one).cmp(&served(other))
+            } else {
+                let site = |waiting: &Waiting<T>| self.sites.get(&Site::of(waiting.ip), now);
+                let customer = |waiting: &Waiting<T>| self.customers.get(&Customer::of(waiting.ip), now);
+                site(one).total_cmp(&site(other)).then_with(|| customer(one).total_cmp(&customer(other)))
+            };
             order.then(one.number.cmp(&other.number))
         })?;
+        self.is_by_age = !self.is_by_age;
         let Waiting { item, ip, .. } = self.waiting.swap_remove(next);
         Some((ip, item))
     }
@@ -130,6 +141,11 @@ impl<T> RenderQueue<T> {
 impl<K: Eq + Hash> UsedTime<K> {
     fn get(&self, key: &K, now: Instant) -> f64 {
         self.0.get(key).map_or(0.0, |used| decayed(*used, now))
+    }
+
+    /// When it was served last; `None`, which comes first, if that is not remembered.
+    fn served(&self, key: &K) -> Option<Instant> {
+        self.0.get(key).map(|(_, at)| *at)
     }
 
     fn add(&mut self, key: K, seconds: f64, now: Instant) {
@@ -186,6 +202,35 @@ mod tests {
                 queue.push(ip("2a00:1:1:100::1"), "attack", now);
             }
         }
+    }
+
+    /// New sites have used nothing, and would all go first until each has used as much as the visitor.
+    #[test]
+    fn a_visitor_who_has_browsed_for_a_while_waits_for_one_turn_of_each_new_site() {
+        const SITES: u32 = 60;
+        let mut queue = RenderQueue::default();
+        let mut now = Instant::now();
+        for _ in 0..100 {
+            queue.push(ip("8.8.8.8"), "visitor", now);
+            render(&mut queue, &mut now);
+        }
+        let attacker = |number: u32| IpAddr::from((0x0901_0101 + (number << 8)).to_be_bytes());
+        for number in 0..SITES {
+            queue.push(attacker(number), "attack", now);
+        }
+        queue.push(ip("8.8.8.8"), "visitor", now);
+        let mut turns = 0;
+        while let Some((ip, item)) = queue.pop(now)
+            && item == "attack"
+        {
+            let charge = queue.charge(ip, now);
+            now += COST;
+            queue.settle(ip, charge, COST, now);
+            // It has the next request ready.
+            queue.push(ip, "attack", now);
+            turns += 1;
+        }
+        assert!(turns <= 2 * SITES, "{turns} turns");
     }
 
     #[test]
