@@ -113,10 +113,13 @@ impl EventBatch {
         Cursor { epoch: self.epoch, number: self.first - 1 }
     }
 
-    /// Size in bytes.
+    /// Estimated memory use in bytes. Most batches have one event, whose text is often the smaller part of it.
     #[must_use]
-    pub fn size(&self) -> usize {
-        self.bytes.len()
+    pub fn memory(&self) -> usize {
+        /// Four allocations, and a place in a queue that may be half empty.
+        const OVERHEAD: usize = 2 * size_of::<EventBatch>() + 128;
+        let per_event = size_of::<BatchEvent>() + size_of::<(u128, u32)>();
+        OVERHEAD + self.bytes.len() + per_event * self.events.len()
     }
 
     /// Number of servers that were listed.

@@ -13,7 +13,7 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// Maximum number of bytes of past events that are kept for clients that are behind or reconnect. A busy lobby of a thousand
+/// Maximum memory of past events, in bytes, that are kept for clients that are behind or reconnect. A busy lobby of a thousand
 /// servers produces some 30 kB per second, so this is enough for minutes; a client that was away for longer fetches the list
 /// again.
 const KEPT_BYTES: usize = 8 << 20;
@@ -97,12 +97,12 @@ impl EventHistory {
         let last = batch.as_ref().map_or_else(|| *self.last.borrow(), EventBatch::last);
         store(last);
         if let Some(batch) = batch {
-            recent.bytes += batch.size();
+            recent.bytes += batch.memory();
             recent.batches.push_back(batch);
             while recent.bytes > KEPT_BYTES
                 && let Some(oldest) = recent.batches.pop_front()
             {
-                recent.bytes -= oldest.size();
+                recent.bytes -= oldest.memory();
             }
             let kept_after = recent.kept_after(last.number);
             recent
@@ -272,6 +272,21 @@ mod tests {
             let (subscription, start) = history.subscribe(Some(unknown), EventScope::default(), &connection);
             assert_eq!((start, subscription.cursor().number), (Err(EventsLost), 7));
         }
+    }
+
+    /// What is kept besides the text of an event is more than the text, if it is short.
+    #[test]
+    fn short_events_are_counted_with_all_they_take() {
+        const TEXT: usize = 100;
+        let history = EventHistory::new(START);
+        for number in 0..100_000 {
+            let before = Cursor { number: START.number + number, ..START };
+            history.publish(Some(EventBatch::of_event(before, lobby(1), vec![b'x'; TEXT])), |_| {});
+        }
+        let recent = history.recent();
+        let least = TEXT + 2 * size_of::<EventBatch>();
+        assert!(recent.batches.len() * least <= KEPT_BYTES, "{} events", recent.batches.len());
+        assert!(recent.batches.len() * 8 * least > KEPT_BYTES, "{} events", recent.batches.len());
     }
 
     #[test]
