@@ -20,6 +20,7 @@ use axum::{
 use bytes::Bytes;
 use http_body::Frame;
 use rallypoint_lobby::Totals;
+use serde::Serialize;
 use std::{
     convert::Infallible,
     pin::Pin,
@@ -28,6 +29,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::sync::watch;
+use utoipa::ToSchema;
 
 /// Interval between comment lines while nothing changes. They keep proxies from closing the stream, and detect clients that are
 /// gone.
@@ -38,6 +40,35 @@ const RECONNECT_DELAY: u32 = 2_000;
 
 /// Minimum interval between two events with the totals of the list, for clients that follow some servers only.
 const TOTALS_INTERVAL: Duration = Duration::from_secs(2);
+
+/// One of the events of the stream.
+#[derive(Serialize, ToSchema)]
+#[allow(dead_code, reason = "describes the stream, which is written by hand")]
+struct ServerSentEvent {
+    /// Its ID, with which a client resumes; events without one can be missed.
+    #[schema(nullable = false)]
+    id: Option<String>,
+    /// Its name.
+    event: EventName,
+    /// JSON, according to the name.
+    data: String,
+    /// Time in milliseconds after which a browser reconnects.
+    #[schema(nullable = false)]
+    retry: Option<u32>,
+}
+
+/// The name of an event.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(dead_code, reason = "describes the stream, which is written by hand")]
+enum EventName {
+    Hello,
+    Reset,
+    Listed,
+    Changed,
+    Unlisted,
+    Totals,
+}
 
 /// Live changes, as server-sent events
 ///
@@ -65,6 +96,7 @@ const TOTALS_INTERVAL: Duration = Duration::from_secs(2);
             Query,
             description = "The last event that the client has received, such as the `cursor` of a list. The header \
                            Last-Event-ID has the same meaning, and takes precedence.",
+            pattern = "^[0-9a-fA-F]{8}-[0-9]{1,19}$",
             example = "5f3a09c1-1742",
         ),
     ),
@@ -76,7 +108,7 @@ const TOTALS_INTERVAL: Duration = Duration::from_secs(2);
                            cursor; after `reset`, fetch the list again. The data of `totals`, which come at most every two \
                            seconds, has the number of servers, players, bots and slots of all lobbies, and as `listed` the \
                            number of servers that were listed since the lobby started.",
-            body = String,
+            body = inline(ServerSentEvent),
             content_type = "text/event-stream",
         ),
         (status = 404, description = "There is no such lobby."),
@@ -132,7 +164,6 @@ impl EventQuery {
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let invalid = |expected: &str| InvalidParameter::new(&name, expected);
             match &*name {
-                "lobby" | "ids" | "after" if value.is_empty() => {}
                 "lobby" => {
                     parsed.scope.lobby = Some(names.find(&value).ok_or_else(|| InvalidParameter::no_lobby(&name))?);
                 }
