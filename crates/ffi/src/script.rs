@@ -186,7 +186,7 @@ impl Script<'_> {
     fn call(&mut self, function: u8) -> i32 {
         // SAFETY: pointers are null, or point to buffers of the length that is passed.
         unsafe {
-            match function % 24 {
+            match function % 25 {
                 0 if self.handles.len() < 8 => self.open_client(),
                 1 if self.handles.len() < 8 => self.open_server(),
                 2 if self.handles.len() < 8 => self.open_announcer(),
@@ -250,9 +250,45 @@ impl Script<'_> {
                     let handle = self.handle();
                     rp_client_state(handle).max(rp_client_is_delivered(handle)).max(rp_client_flush(handle))
                 }
+                23 => self.call_gamemaker(),
                 _ => self.set_info(),
             }
         }
+    }
+
+    /// A double with any bits, or a small number.
+    fn double(&mut self) -> f64 {
+        match self.byte() {
+            0..128 => f64::from(self.byte()),
+            _ => f64::from_le_bytes(std::array::from_fn(|_| self.byte())),
+        }
+    }
+
+    /// The layer for GameMaker, with any numbers.
+    fn call_gamemaker(&mut self) -> i32 {
+        let (object, number) = (if self.byte() < 200 { self.handle() as f64 } else { self.double() }, self.double());
+        let (text, function) = (self.text(), self.byte());
+        let mut buffer = [0_u8; 256];
+        // SAFETY: texts are null or zero-terminated, and a length is at most that of the buffer, or is refused.
+        let result = unsafe {
+            match function % 10 {
+                0 => rpgm_handle_io(),
+                1 => rpgm_next_event(object),
+                2 => rpgm_send_text(object, number, pointer(&text)),
+                3 => rpgm_write_byte(number),
+                4 => rpgm_send_written(object, number),
+                5 => rpgm_state(object),
+                6 => rpgm_set_occupancy(object, number, number, number, number),
+                7 => rpgm_event_byte(number),
+                8 if number < 256.0 || number > 1e10 => {
+                    rpgm_send_buffer(object, number, buffer.as_ptr().cast(), number)
+                        .min(rpgm_event_copy(buffer.as_mut_ptr().cast(), number))
+                }
+                _ => rpgm_scan_number(pointer(&text)),
+            }
+        };
+        assert!(!result.is_nan());
+        result as i32
     }
 
     unsafe fn take_event(&mut self) -> i32 {
