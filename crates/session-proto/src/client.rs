@@ -13,7 +13,12 @@ use backoff::Backoff;
 use login::{LoginAttempt, MAX_LOGIN_RETRY, REFUSAL_DELAY};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::session::{Control, ServerDatagram};
-use std::{collections::VecDeque, fmt, net::SocketAddr, time::Instant};
+use std::{
+    collections::VecDeque,
+    fmt,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 /// Maximum number of events that wait to be polled.
 const MAX_EVENTS: usize = 64;
@@ -63,6 +68,7 @@ pub struct Client {
     /// Whether [`ClientEvent::Message`] was raised again for the oldest ended session.
     has_raised_unread: bool,
     copies: CopyBudget,
+    poll_interval: Duration,
     /// The application has closed the client: it does not reconnect.
     is_closing: bool,
     /// Number of undelivered messages of earlier sessions.
@@ -103,6 +109,7 @@ impl Client {
             unread: VecDeque::new(),
             has_raised_unread: false,
             copies: CopyBudget::default(),
+            poll_interval: Duration::ZERO,
             is_closing: false,
             undelivered: 0,
             backoff: Backoff::default(),
@@ -181,6 +188,15 @@ impl Client {
             State::Connected(connection) => connection.close(now, ""),
             State::LoggingIn(_) | State::WaitingToReconnect(_) => self.state = State::Closed,
             State::Closed => {}
+        }
+    }
+
+    /// Sets the interval at which the application reads datagrams, as a game loop does: that they wait for so long is no sign of
+    /// a queue. Zero by default: every datagram is read when it arrives.
+    pub fn set_poll_interval(&mut self, interval: Duration) {
+        self.poll_interval = interval;
+        if let State::Connected(connection) = &mut self.state {
+            connection.set_poll_interval(interval);
         }
     }
 

@@ -1,5 +1,6 @@
 //! One session: windows, acks, recovery, congestion control, keepalive, closing.
 
+mod ack_bursts;
 mod ack_effect;
 mod address_proof;
 mod closing;
@@ -9,6 +10,7 @@ mod datagram_ring;
 mod early_ack_filter;
 mod handle;
 mod loss_meter;
+mod optimistic_acks;
 mod pacer;
 mod path;
 mod path_challenge;
@@ -35,6 +37,7 @@ use closing::{PeerClose, State};
 use congestion::CongestionController;
 use early_ack_filter::EarlyAckFilter;
 use loss_meter::LossMeter;
+use optimistic_acks::OptimisticAckDetector;
 use pacer::Pacer;
 use path::Path;
 use pending_acks::PendingAcks;
@@ -110,6 +113,8 @@ struct SendSide {
     buffer: SendBuffer,
     /// Which round-trip times are believed.
     early_acks: EarlyAckFilter,
+    /// Whether the peer acks what it has not received.
+    optimistic_acks: OptimisticAckDetector,
     /// Budget of what resend requests draw.
     resend_budget: ResendBudget,
     redundancy: Redundancy,
@@ -305,6 +310,7 @@ impl Connection {
             send: SendSide {
                 buffer: SendBuffer::new(first, config.window, reserve),
                 early_acks: EarlyAckFilter::new(login_rtt),
+                optimistic_acks: OptimisticAckDetector::new(0),
                 resend_budget: ResendBudget::new(now),
                 redundancy: Redundancy::new(now, config.thin_rate),
                 pacer: Pacer::new(now),
@@ -382,6 +388,11 @@ impl Connection {
             self.start_closing(now, reason, text);
         }
         Ok(())
+    }
+
+    /// Sets the interval at which this side is polled, as in a game loop.
+    pub(crate) fn set_poll_interval(&mut self, interval: Duration) {
+        self.rtt.set_poll_interval(interval);
     }
 
     /// Checks whether reading has made room of which the peer has to be notified. Returns true if there is something to send.

@@ -30,7 +30,7 @@ use std::{
     collections::{HashMap, VecDeque},
     fmt,
     net::SocketAddr,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// Maximum number of events that wait to be polled. Beyond it, events that may be raised any number of times are dropped, and
@@ -90,6 +90,7 @@ pub struct Endpoint {
     deadlines: DeadlineQueue,
     events: VecDeque<ServerEvent>,
     copies: CopyBudget,
+    poll_interval: Duration,
     /// Bytes of messages that are kept, of all connections.
     memory: usize,
     /// Bytes that a layer above keeps, of the same budget.
@@ -120,6 +121,7 @@ impl Endpoint {
             deadlines: DeadlineQueue::new(),
             events: VecDeque::new(),
             copies: CopyBudget::default(),
+            poll_interval: Duration::ZERO,
             memory: 0,
             reserved: 0,
             stats: EndpointStats::default(),
@@ -192,6 +194,16 @@ impl Endpoint {
         slot.connection.close(now, reason);
         self.update_slot(player.index);
         true
+    }
+
+    /// Sets the interval at which the application reads datagrams, as a game loop does: that they wait for so long is no sign of
+    /// a queue. Zero by default: every datagram is read when it arrives.
+    pub fn set_poll_interval(&mut self, interval: Duration) {
+        // It is measured anew in every frame.
+        if interval.abs_diff(self.poll_interval) > Duration::from_millis(1) {
+            self.poll_interval = interval;
+            self.slots.iter_mut().flatten().for_each(|slot| slot.connection.set_poll_interval(interval));
+        }
     }
 
     /// Mixes fresh entropy into the state from which secrets are drawn: a copy of an earlier state does not reveal what is

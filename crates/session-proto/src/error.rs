@@ -31,6 +31,9 @@ pub enum DisconnectReason {
     /// A message is missing that the peer no longer has: the messages after it can never be delivered (W63).
     #[error("a message was lost for good")]
     Stalled,
+    /// The peer acknowledges messages that it was never sent (W79).
+    #[error("messages were acknowledged that had not been sent")]
+    FalseAcks,
     /// The peer does not follow the message layer (W110).
     #[error(transparent)]
     Channels(ChannelFault),

@@ -13,6 +13,11 @@ pub(crate) struct PollInterval {
 }
 
 impl PollInterval {
+    /// The application waits for datagrams before the next call: none has to wait for that call.
+    pub fn on_wait(&mut self) {
+        self.last = None;
+    }
+
     /// A call at this time. Returns the interval at which calls come.
     pub fn record(&mut self, now: Instant) -> Duration {
         let elapsed = self.last.replace(now).map_or(Duration::ZERO, |last| now.saturating_duration_since(last));

@@ -119,6 +119,7 @@ impl PolledChannelClient {
 
     /// Waits until a datagram arrives, a timer expires, or `timeout` has passed. For loops without frames.
     pub fn wait(&mut self, timeout: Duration) {
+        self.poll_interval.on_wait();
         self.driver.wait(timeout);
     }
 

@@ -4,6 +4,7 @@ use crate::{
     ClientOptions, ConnectError, LinkConditions, SetupError,
     entropy_refresh::EntropyRefresh,
     frame_stream::FrameStream,
+    poll_interval::PollInterval,
     socket_driver::{DriveState, SocketDriver},
 };
 use rallypoint_session_proto::{Client, ClientEvent, Connection, ConnectionStats, SendError};
@@ -48,6 +49,7 @@ use std::{
 pub struct PolledClient {
     driver: SocketDriver<Client>,
     entropy: EntropyRefresh,
+    poll_interval: PollInterval,
     /// Maximum length of a stream message, if streams are used.
     max_stream_message: Option<usize>,
     stream: Option<FrameStream>,
@@ -80,6 +82,7 @@ impl PolledClient {
         Ok(Self {
             driver: SocketDriver::new(client, vec![Arc::new(socket)], options.link_conditions),
             entropy: EntropyRefresh::default(),
+            poll_interval: PollInterval::default(),
             max_stream_message: options.stream,
             stream: None,
             stream_session: 0,
@@ -91,7 +94,10 @@ impl PolledClient {
 
     /// Receives datagrams, handles expired timers, and sends what is due. Call it once per frame.
     pub fn poll(&mut self) {
-        self.drive(clock::now());
+        let now = clock::now();
+        let interval = self.poll_interval.record(now);
+        self.driver.machine_mut().set_poll_interval(interval);
+        self.drive(now);
     }
 
     /// Sends the messages passed to [`send`](Self::send) since [`poll`](Self::poll). Call it at the end of a frame, so that
@@ -104,6 +110,7 @@ impl PolledClient {
 
     /// Waits until a datagram arrives, a timer expires, or `timeout` has passed. For loops without frames.
     pub fn wait(&mut self, timeout: Duration) {
+        self.poll_interval.on_wait();
         self.driver.wait(timeout);
     }
 

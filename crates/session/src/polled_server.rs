@@ -4,6 +4,7 @@ use crate::{
     LinkConditions, ServerOptions, SetupError,
     entropy_refresh::EntropyRefresh,
     player_streams::PlayerStreams,
+    poll_interval::PollInterval,
     polled_client::copy_message,
     socket_driver::{self, DriveState, SocketDriver},
 };
@@ -53,6 +54,7 @@ use std::{
 pub struct PolledServer {
     driver: SocketDriver<Endpoint>,
     entropy: EntropyRefresh,
+    poll_interval: PollInterval,
     /// Players with messages to read, each once; they are read in turn.
     readable: VecDeque<PlayerId>,
     /// Maximum length of a stream message, if streams are used.
@@ -77,6 +79,7 @@ impl PolledServer {
         Ok(Self {
             driver: SocketDriver::new(endpoint, sockets, options.link_conditions),
             entropy: EntropyRefresh::default(),
+            poll_interval: PollInterval::default(),
             readable: VecDeque::new(),
             max_stream_message: options.stream,
             streams: PlayerStreams::default(),
@@ -87,7 +90,10 @@ impl PolledServer {
 
     /// Receives datagrams, handles expired timers, and sends what is due. Call it once per frame.
     pub fn poll(&mut self) {
-        self.drive(clock::now());
+        let now = clock::now();
+        let interval = self.poll_interval.record(now);
+        self.driver.machine_mut().set_poll_interval(interval);
+        self.drive(now);
     }
 
     /// Sends the messages passed to [`send`](Self::send) since [`poll`](Self::poll). Call it at the end of a frame, so that
@@ -100,6 +106,7 @@ impl PolledServer {
 
     /// Waits until a datagram arrives, a timer expires, or `timeout` has passed. For loops without frames.
     pub fn wait(&mut self, timeout: Duration) {
+        self.poll_interval.on_wait();
         self.driver.wait(timeout);
     }
 

@@ -195,6 +195,7 @@ impl ChannelClient {
     /// default.
     pub fn set_poll_interval(&mut self, interval: Duration) {
         self.poll_interval = interval;
+        self.client.set_poll_interval(interval);
     }
 
     /// Mixes fresh entropy into the state from which secrets are drawn; see [`Client::mix_entropy`].

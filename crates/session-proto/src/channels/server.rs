@@ -293,6 +293,7 @@ impl ChannelServer {
     /// default.
     pub fn set_poll_interval(&mut self, interval: Duration) {
         self.poll_interval = interval;
+        self.endpoint.set_poll_interval(interval);
     }
 
     /// Mixes fresh entropy into the state from which secrets are drawn; see [`Endpoint::mix_entropy`].

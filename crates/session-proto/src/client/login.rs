@@ -142,6 +142,8 @@ impl Client {
         let rtt = attempt.first_sent.filter(|_| is_sent_once).map(|at| now.saturating_duration_since(at));
         let codec = Codec { side: Side::Client, index: success.index, uid: success.uid, protection };
         let mut connection = Connection::new(now, &self.config.connection, codec, self.server, rtt);
+        connection.seed_optimistic_ack_detection(self.rng.u64());
+        connection.set_poll_interval(self.poll_interval);
         connection.send_login_proof(now);
         self.state = State::Connected(Box::new(connection));
         self.connected_at = now;

@@ -9,11 +9,12 @@
 //! began. Random loss takes the same share of whatever is sent; a share that has grown is congestion. And a loss that turns
 //! out to have been a late ack is undone.
 
+mod growth;
 mod loss_history;
 
 use super::{ack_effect::AckedMessage, rtt::RttEstimator};
 use loss_history::{LossHistory, LossSample};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Window in bytes before anything is measured: 10 datagrams.
 pub(crate) const INITIAL_WINDOW: u64 = 5_080;
@@ -26,16 +27,12 @@ const MIN_WINDOW: f64 = 254.0;
 /// The rate of a window that is smaller is limited by the pacer alone.
 const MIN_IN_FLIGHT: f64 = 2_032.0;
 
-/// The size of the segments that growth is counted in, in bytes, and the same while the queue is longer than the path. Large
-/// ones let a flow that comes second catch up; small ones let a flow that came first give way.
-const SEGMENT: f64 = 3_000.0;
-const LONG_QUEUE_SEGMENT: f64 = 1_000.0;
-
-/// Constants of RFC 9438: the scale of the cubic function in segments per cubed second, the decrease, and the growth per round
-/// trip with which such a decrease makes a flow as fast as Reno.
-const CUBIC_SCALE: f64 = 0.4;
+/// The decrease of RFC 9438.
 const DECREASE: f64 = 0.7;
-const RENO_GROWTH: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
+
+/// The decrease of a small window with a short backlog: of a single message, and of at least `LONG_BACKLOG` messages.
+const BACKLOG_DECREASE: [f64; 2] = [0.5, 0.9];
+const LONG_BACKLOG: f64 = 64.0;
 
 /// The smallest factor of a decrease: with a queue as long as the path or longer, half of the window fills the path, and a flow
 /// that came first gives way to others sooner.
@@ -63,46 +60,12 @@ const DOUBT_ROUNDS: u64 = 16;
 const HEAVY_DECREASE: f64 = 0.5;
 const HEAVY_LOSS: f64 = 0.3;
 
-/// Largest growth per round trip outside of slow start, as a share of the window. For small windows it is less, and still less
-/// where a round trip takes longer than `LONG_RTT`: there a whole segment per round trip would overflow the queue again at once,
-/// and a long queue before a slow path notifies late.
-const MAX_GROWTH: f64 = 1.0 / 8.0;
-const MAX_SMALL_GROWTH: f64 = 1.0 / 32.0;
-const LONG_RTT: f64 = 0.1;
-
-/// Growth per round trip that is always allowed, in bytes; and the number of messages of a short backlog that allow as much
-/// again, so that streams that have fallen behind catch up together (W77).
-const MIN_GROWTH: f64 = 24.0;
-const BACKLOG_GROWTH: f64 = 8.0;
-
 /// How much faster than a window per round trip the pacer sends: in slow start, and later.
 const SLOW_START_PACING: f64 = 2.0;
 const PACING: f64 = 1.25;
 
 /// Smallest rate at which messages are sent, in bytes per second.
 const MIN_PACING_RATE: f64 = 4_000.0;
-
-/// Slow start ends when the queue delays by an eighth of the path's delay, within these limits (RFC 9406).
-const SLOW_START_QUEUE: [Duration; 2] = [Duration::from_millis(4), Duration::from_millis(16)];
-
-/// How much slow start grows with an acked byte while there is no queue at all.
-const FREE_SLOW_START: f64 = 1.5;
-const NO_QUEUE: Duration = Duration::from_micros(500);
-
-/// After that the window still grows by a quarter in each of the next rounds, until something is lost: the queue may be that
-/// of others, who would keep the path to themselves.
-const CONSERVATIVE_ROUNDS: u64 = 10;
-const CONSERVATIVE_GROWTH: f64 = 1.0 / 4.0;
-
-/// Growth per round trip after `QUEUELESS_ROUNDS` without a queue, up to where the window was at the last congestion event: there
-/// is room on the path. After `FREE_ROUNDS` without a queue, the path has become faster than it was then.
-const QUEUELESS_GROWTH: f64 = 1.0 / 4.0;
-const QUEUELESS_ROUNDS: u32 = 3;
-const QUEUELESS_LIMIT: f64 = 0.95;
-const FREE_ROUNDS: u32 = 8;
-
-/// The same for a small window with losses, which may be one of many on a path whose queue none of them knows to be full.
-const LOSSY_FREE_ROUNDS: u32 = 12;
 
 /// Number of rounds after a congestion event in which the loss rate is still that of the event.
 const EVENT_ROUNDS: u64 = 2;
@@ -394,6 +357,12 @@ impl CongestionController {
         self.window.min(peak as f64).max(MIN_WINDOW)
     }
 
+    /// The decrease of a small window. Of several streams that have fallen behind, those with few messages left give way (W81).
+    fn small_decrease(&self) -> f64 {
+        let [min, max] = BACKLOG_DECREASE;
+        if self.backlog > 0.0 { min + (max - min) * (self.backlog / LONG_BACKLOG).min(1.0) } else { DECREASE }
+    }
+
     fn reduce(&mut self, event: LossEvent, rtt: &RttEstimator) {
         let used = self.used_window();
         self.undo = Some(Undo {
@@ -405,7 +374,7 @@ impl CongestionController {
         let decrease = if event.bytes as f64 > HEAVY_LOSS * used {
             HEAVY_DECREASE
         } else if used < SMALL_WINDOW {
-            DECREASE
+            self.small_decrease()
         } else if self.round < self.conservative_until {
             FIRST_DECREASE
         } else {
@@ -421,71 +390,6 @@ impl CongestionController {
         self.trial = None;
         self.conservative_until = 0;
         self.reduced_in = self.round;
-    }
-
-    fn grow(&mut self, now: Instant, acked: f64, rtt: &RttEstimator) {
-        if self.is_doubted && rtt.is_calm() == Some(true) {
-            self.is_doubted = false;
-            self.threshold = f64::INFINITY;
-        }
-        if self.is_in_slow_start() {
-            let [min, max] = SLOW_START_QUEUE;
-            if rtt.queue_delay() > (rtt.base() / 8).clamp(min, max) {
-                self.end_slow_start();
-                self.conservative_until = self.round + CONSERVATIVE_ROUNDS;
-            } else if self.trial.is_some() {
-                return;
-            } else {
-                // Without any queue, faster than doubling.
-                self.window += acked * if rtt.queue_delay() < NO_QUEUE { FREE_SLOW_START } else { 1.0 };
-                return;
-            }
-        }
-        let segment = if rtt.queue_delay() > rtt.base() { LONG_QUEUE_SEGMENT } else { SEGMENT };
-        let window = self.window;
-        let max_window = &mut self.max_window;
-        let epoch = self.epoch.get_or_insert_with(|| {
-            *max_window = max_window.max(window);
-            let k = ((*max_window - window) / (CUBIC_SCALE * segment)).cbrt();
-            Epoch { start: now, k, reno_window: window }
-        });
-        let time = (now.saturating_duration_since(epoch.start) + rtt.smoothed()).as_secs_f64() - epoch.k;
-        let target = CUBIC_SCALE * segment * time * time * time + self.max_window;
-        epoch.reno_window += RENO_GROWTH * segment * acked / window;
-        let per_round = (target - window).max(epoch.reno_window - window).max(0.0);
-        let per_round = if self.round < self.conservative_until && rtt.queue_delay() < rtt.base() * 5 / 8 {
-            CONSERVATIVE_GROWTH * window
-        } else if self.is_path_free(rtt) {
-            QUEUELESS_GROWTH * window
-        } else {
-            let small = MAX_SMALL_GROWTH * (LONG_RTT / rtt.smoothed().as_secs_f64()).min(1.0);
-            let is_small = window < SMALL_WINDOW && rtt.has_queue();
-            let min = MIN_GROWTH * (1.0 + self.backlog / BACKLOG_GROWTH);
-            per_round.min((window * if is_small { small } else { MAX_GROWTH }).max(min))
-        };
-        self.window += per_round * acked / window;
-    }
-
-    /// Whether there is room on the path.
-    fn is_path_free(&self, rtt: &RttEstimator) -> bool {
-        let is_lossy = self.window < SMALL_WINDOW
-            && self.round < self.lost_in + u64::from(FREE_ROUNDS)
-            && rtt.is_calm() != Some(true);
-        let rounds = if is_lossy {
-            LOSSY_FREE_ROUNDS
-        } else if self.window < QUEUELESS_LIMIT * self.max_window {
-            QUEUELESS_ROUNDS
-        } else {
-            FREE_ROUNDS
-        };
-        self.queueless_rounds >= rounds
-    }
-
-    fn end_slow_start(&mut self) {
-        self.threshold = self.window;
-        self.max_window = self.window;
-        self.epoch = None;
-        self.trial = None;
     }
 
     fn start_round(&mut self, rtt: &RttEstimator) {

@@ -92,6 +92,7 @@ impl Connection {
         // No peer acks a message that was not sent, so such an ack is forged as a whole (W62).
         if numbers.iter().any(|number| self.send.buffer.is_unsent(number)) {
             self.stats.dropped += 1;
+            self.on_false_ack(now, numbers.iter());
             return self.prepare_challenge(now);
         }
         if let Some(repeated) = numbers.iter().next().and_then(|number| self.send.buffer.repeated_ack(now, number)) {
@@ -102,6 +103,8 @@ impl Connection {
         let last_after = self.rtt.min() * 3 / 4;
         let mut early = None;
         let mut acked_bytes = 0;
+        let mut longest_rtt = Duration::ZERO;
+        let mut single_count = 0;
         for number in numbers.iter() {
             let acked = match self.send.buffer.on_ack(now, number, last_after, floor) {
                 AckEffect::None => continue,
@@ -120,9 +123,16 @@ impl Connection {
                 self.send.redundancy.on_first_transmission(now, lost, self.rtt.smoothed());
             }
             acked_bytes += acked.len;
+            if let Some(rtt) = acked.rtt {
+                longest_rtt = longest_rtt.max(rtt);
+                single_count += 1;
+            }
             self.stats.spurious_resends += u64::from(acked.is_spurious_resend);
             if acked.is_spurious_loss {
-                self.congestion.on_spurious_loss();
+                // A peer that acks what it has not received could undo every reduction of the window.
+                if !self.send.optimistic_acks.is_suspected(now) {
+                    self.congestion.on_spurious_loss();
+                }
                 self.recovery.on_spurious_loss(now, self.rtt.smoothed());
             }
             self.recovery.on_ack(number.get());
@@ -143,13 +153,16 @@ impl Connection {
         // Only the newest is measured: an ack also repeats numbers whose first ack may have been lost long ago.
         if let Some(rtt) = newest.rtt {
             self.send.early_acks.on_ack(Some(rtt).filter(|_| !newest.is_copied));
-            self.rtt.sample(now, rtt);
+            self.rtt.sample_burst(now, rtt, longest_rtt, single_count);
             self.recovery.thin_backoff = 0;
         } else if !self.send.is_blocked {
             // With a full window, only resends are in flight for a while.
             self.rtt.on_ambiguous_ack(now, now.saturating_duration_since(newest.first_sent_at));
         }
         self.congestion.on_acks_done(now, &newest, acked_bytes, &self.rtt);
+        if self.send.optimistic_acks.withheld().is_some() {
+            self.check_withheld(now);
+        }
         self.detect_losses(now);
         self.release(now);
         self.notify_writable();
@@ -166,6 +179,7 @@ impl Connection {
         self.send.resend_budget.refill(now, self.congestion.rate(), stuck_after);
         let min_interval = self.rtt.smoothed() / 2;
         for number in numbers.iter() {
+            self.on_withheld_request(now, number);
             let credit = self.send.resend_budget.credit();
             let rtt = self.rtt.smoothed();
             if let Some(requested) = self.send.buffer.on_request(now, number, min_interval, rtt, credit) {

@@ -31,6 +31,10 @@ const START_LOSS_TIMES_RTT: f64 = 0.001_5;
 const MIN_COPY_PERIOD: Duration = Duration::from_secs(6);
 const MAX_COPY_PERIOD: Duration = Duration::from_secs(30);
 
+/// Round-trip time up to which the period is the shortest. On longer paths, where a loss costs more than copies do, it is longer in
+/// proportion.
+const SHORT_RTT: Duration = Duration::from_millis(50);
+
 /// A loss this soon after the end of copying shows that it ended too early.
 const EARLY_END: Duration = Duration::from_secs(5);
 
@@ -128,7 +132,7 @@ impl Redundancy {
                 // It is still going on, or has just ended.
                 Some(until) if now < until => self.copy_period,
                 Some(until) if now < until + EARLY_END => MAX_COPY_PERIOD,
-                _ => MIN_COPY_PERIOD,
+                _ => min_copy_period(rtt),
             };
             self.copy_until = Some(now + self.copy_period);
             self.copied_loss = 0.0;
@@ -194,6 +198,11 @@ impl Redundancy {
     pub fn copy_delay(rtt: Duration) -> Duration {
         (rtt / 16).clamp(Duration::from_millis(1), Duration::from_millis(8))
     }
+}
+
+/// How long copying lasts at first.
+fn min_copy_period(rtt: Duration) -> Duration {
+    MIN_COPY_PERIOD.mul_f64((rtt.as_secs_f64() / SHORT_RTT.as_secs_f64()).max(1.0)).min(MAX_COPY_PERIOD)
 }
 
 /// The byte budget of copies that all connections of an endpoint share: their players may be behind the same link.

@@ -1,5 +1,6 @@
 //! Round-trip time: the smoothed estimate of RFC 6298, and the minimum of the last seconds.
 
+use super::ack_bursts::AckBursts;
 use std::time::{Duration, Instant};
 
 /// Initial, smallest and largest retransmission timeout (S25).
@@ -27,8 +28,10 @@ const BASE_DRIFT: u32 = 64;
 const MAX_BASE_RATIO: u32 = 4;
 
 /// Number of samples over which the smallest is taken as the current delay, twice that at most: fewer would mistake jitter for
-/// a queue.
+/// a queue. They have to come from two groups, of those within `SAMPLE_GROUP`: a peer that is polled once per frame acks all at
+/// once what has waited for the frame, and only the last of it has hardly waited.
 const RECENT_SAMPLES: u8 = 4;
+const RECENT_GROUPS: u8 = 2;
 
 /// Number of those over which their range is taken, twice that at most. A delay is calm if it varies by less than this.
 const RANGE_COUNT: u8 = 8;
@@ -60,6 +63,8 @@ pub(crate) struct RttEstimator {
     /// The smallest of the last complete [`RECENT_SAMPLES`], and of those since.
     recent: [Duration; 2],
     recent_count: u8,
+    recent_groups: u8,
+    bursts: AckBursts,
     /// The smallest and the largest of the last complete [`RECENT_SAMPLES`], before a time and since.
     range: [[Duration; 2]; 2],
     range_count: u8,
@@ -68,6 +73,8 @@ pub(crate) struct RttEstimator {
     ambiguous_since: Option<Instant>,
     /// Number of times that the timeout was doubled.
     backoff: u32,
+    /// How long a datagram may wait on this side to be read.
+    poll_interval: Duration,
 }
 
 /// The delay of the path without a queue.
@@ -89,16 +96,25 @@ impl RttEstimator {
             base: None,
             recent: [Duration::MAX; 2],
             recent_count: 0,
+            recent_groups: 0,
+            bursts: AckBursts::default(),
             range: [EMPTY_RANGE; 2],
             range_count: 0,
             ambiguous: 0,
             ambiguous_since: None,
             backoff: 0,
+            poll_interval: Duration::ZERO,
         }
     }
 
     /// Adds a measurement, taken on a message that was sent once (Karn's algorithm).
     pub fn sample(&mut self, now: Instant, rtt: Duration) {
+        self.sample_burst(now, rtt, rtt, 1);
+    }
+
+    /// The same with an ack of `count` messages that were sent once. `rtt` is the round-trip time of the last of them, and
+    /// `longest` that of the first.
+    pub fn sample_burst(&mut self, now: Instant, rtt: Duration, longest: Duration, count: u32) {
         let rtt = rtt.clamp(Duration::from_micros(1), Duration::from_secs(60));
         self.latest = rtt;
         self.ambiguous = 0;
@@ -117,13 +133,17 @@ impl RttEstimator {
             self.min = Some((rtt, now));
         }
         self.update_base(now, rtt);
-        self.recent[1] = self.recent[1].min(rtt);
-        self.recent_count += 1;
-        if self.recent_count >= RECENT_SAMPLES {
-            self.add_to_range(self.recent[1]);
-            self.recent = [self.recent[1], Duration::MAX];
-            self.recent_count = 0;
+        if self.bursts.on_ack(now, rtt, longest, count) {
+            if self.recent_count >= RECENT_SAMPLES && self.recent_groups >= RECENT_GROUPS {
+                self.add_to_range(self.recent[1]);
+                self.recent = [self.recent[1], Duration::MAX];
+                self.recent_count = 0;
+                self.recent_groups = 0;
+            }
+            self.recent_groups = self.recent_groups.saturating_add(1);
         }
+        self.recent[1] = self.recent[1].min(rtt);
+        self.recent_count = self.recent_count.saturating_add(1);
     }
 
     /// A message that was resent is acked; `rtt` is the time since its first transmission.
@@ -183,7 +203,14 @@ impl RttEstimator {
         self.base = None;
         self.recent = [Duration::MAX; 2];
         self.recent_count = 0;
+        self.recent_groups = 0;
+        self.bursts = AckBursts::default();
         self.backoff = 0;
+    }
+
+    /// This side is polled at this interval, as in a game loop: zero if it is woken by every datagram.
+    pub fn set_poll_interval(&mut self, interval: Duration) {
+        self.poll_interval = interval;
     }
 
     pub fn is_measured(&self) -> bool {
@@ -215,19 +242,24 @@ impl RttEstimator {
         if recent == Duration::MAX { Duration::ZERO } else { recent.saturating_sub(self.base()) }
     }
 
+    /// How much of that cannot come from waiting for a frame, on this side or at the peer (W80).
+    pub fn excess_delay(&self) -> Duration {
+        self.queue_delay().saturating_sub(self.poll_interval + self.bursts.hold_time())
+    }
+
     /// Whether the round-trip time shows a queue.
     pub fn has_queue(&self) -> bool {
-        self.queue_delay() > MIN_QUEUE_DELAY.max(self.base() / MIN_QUEUE_SHARE).max(self.variation)
+        self.excess_delay() > MIN_QUEUE_DELAY.max(self.base() / MIN_QUEUE_SHARE).max(self.variation)
     }
 
     /// Whether the round-trip time shows a queue to a stream that sends little, whose acks may be delayed.
     pub fn has_thin_queue(&self) -> bool {
-        self.queue_delay() > self.base() / 4 + MIN_SLACK
+        self.excess_delay() > self.base() / 4 + MIN_SLACK
     }
 
     /// Whether the queue adds so much that copies would do harm: a quarter of the path's delay and 5 ms.
     pub fn has_long_queue(&self) -> bool {
-        self.queue_delay() > self.base() / 4 + LONG_QUEUE_DELAY
+        self.excess_delay() > self.base() / 4 + LONG_QUEUE_DELAY
     }
 
     /// Time after which a message is lost if a later one is acked: 9/8 of the usual round trip (S25).

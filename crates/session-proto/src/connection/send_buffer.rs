@@ -6,6 +6,7 @@
 
 mod in_flight;
 mod retention;
+mod skipped;
 
 pub(crate) use in_flight::LossCount;
 pub(crate) use retention::Retention;
@@ -88,6 +89,8 @@ pub(crate) struct SendBuffer {
     /// The first number that was never sent. Some above it may have been (S31).
     next_unsent: MessageNumber,
     /// First and last entry of the list of messages in flight.
+    /// A number below that which is withheld (W79).
+    skipped: Option<MessageNumber>,
     first_in_flight: Option<MessageNumber>,
     last_in_flight: Option<MessageNumber>,
     /// Bytes in flight.
@@ -109,6 +112,7 @@ impl SendBuffer {
             ring: DatagramRing::default(),
             oldest_unacked: first,
             next_unsent: first,
+            skipped: None,
             first_in_flight: None,
             last_in_flight: None,
             in_flight: 0,
@@ -238,7 +242,9 @@ impl SendBuffer {
 
     /// The newest message that was sent.
     pub fn newest_sent(&self) -> Option<MessageNumber> {
-        (self.next_unsent != self.base).then(|| self.next_unsent.plus(u32::MAX))
+        (self.next_unsent != self.base)
+            .then(|| self.next_unsent.plus(u32::MAX))
+            .filter(|number| self.skipped != Some(*number))
     }
 
     /// The next scheduled copy that is due.
@@ -337,6 +343,10 @@ impl SendBuffer {
             self.in_flight += len;
         }
         self.link(number);
+        self.advance_unsent();
+    }
+
+    fn advance_unsent(&mut self) {
         while self.get(self.next_unsent).is_some_and(|message| message.status != Status::Unsent) {
             self.next_unsent = self.next_unsent.next();
         }
@@ -430,8 +440,8 @@ impl SendBuffer {
 
     /// Whether a number was never sent.
     pub fn is_unsent(&self, number: MessageNumber) -> bool {
-        // Everything before `next_unsent` was sent. That is almost every number that is acked.
-        !number.is_before(self.next_unsent)
+        // Everything before `next_unsent` was sent, except for the skipped one. That is almost every number that is acked.
+        (!number.is_before(self.next_unsent) || self.skipped == Some(number))
             && match self.get(number) {
                 Some(message) => message.transmissions == 0,
                 None => !number.is_before(self.base),

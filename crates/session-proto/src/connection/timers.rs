@@ -27,6 +27,8 @@ pub(super) enum Timer {
     Ack,
     /// A missing message has to be requested.
     ResendRequest,
+    /// A withheld message has to be sent, or shows that the peer lies (W79).
+    Withheld,
     /// A message in flight may be lost.
     LossDetection,
     /// The lack of acks starts to count as silence.
@@ -75,6 +77,7 @@ impl Connection {
             self.deadline(Timer::Keepalive),
             self.deadline(Timer::Ack),
             self.deadline(Timer::ResendRequest),
+            self.deadline(Timer::Withheld),
             self.deadline(Timer::LossDetection),
             self.deadline(Timer::Silence),
             self.deadline(Timer::Copy),
@@ -109,6 +112,9 @@ impl Connection {
         }
         if self.is_expired(now, Timer::Silence) {
             self.recovery.is_silent = true;
+        }
+        if self.is_expired(now, Timer::Withheld) {
+            self.expire_withheld(now);
         }
         self.detect_losses(now);
         if self.is_expired(now, Timer::Probe) {
@@ -150,6 +156,7 @@ impl Connection {
             Timer::Keepalive => Some(self.liveness.last_sent + self.config.keepalive),
             Timer::Ack => self.receive.acks.due(),
             Timer::ResendRequest => self.receive.buffer.request_at(),
+            Timer::Withheld => self.send.optimistic_acks.deadline(),
             Timer::LossDetection => self.send.buffer.loss_detection_at(self.rtt.loss_delay(), self.loss_timeout()),
             Timer::Silence => self.silence_at(),
             Timer::Copy => self.send.buffer.copy_at(),

@@ -232,6 +232,9 @@ impl Connection {
             self.send.paced_until = Some(self.send.pacer.retry_at(rate));
             return None;
         }
+        if transmission == Transmission::First && self.withhold(now, number) {
+            return self.next_unsent().map(|next| (next, transmission));
+        }
         Some((number, transmission))
     }
 

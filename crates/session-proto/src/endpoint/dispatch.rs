@@ -133,6 +133,7 @@ impl Endpoint {
                 | DisconnectReason::ClosedByPeer(_)
                 | DisconnectReason::NumbersExhausted
                 | DisconnectReason::AckTimeout
+                | DisconnectReason::FalseAcks
                 | DisconnectReason::Channels(_)
         );
         self.allocator.release(now, index, is_silenced.then_some(player.uid));

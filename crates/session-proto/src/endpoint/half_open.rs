@@ -49,6 +49,9 @@ pub(super) struct HalfOpenTable {
     /// Number of logins that each slot is promised to, and number of trusted ones among them.
     promises: [u32; SlotIndex::COUNT],
     trusted_promises: [u32; SlotIndex::COUNT],
+    /// Number of promises made so far, and that number at the last promise of each slot.
+    promise_count: u64,
+    last_promise: [u64; SlotIndex::COUNT],
     pub evicted: u64,
 }
 
@@ -63,6 +66,8 @@ impl HalfOpenTable {
             expiry: VecDeque::new(),
             promises: [0; _],
             trusted_promises: [0; _],
+            promise_count: 0,
+            last_promise: [0; _],
             evicted: 0,
         }
     }
@@ -82,6 +87,11 @@ impl HalfOpenTable {
         promises[usize::from(index)] > 0
     }
 
+    /// Position of the last promise of a slot in the order of all promises.
+    pub fn last_promise(&self, index: SlotIndex) -> u64 {
+        self.last_promise[usize::from(index)]
+    }
+
     /// The login with these bytes from this address.
     pub fn by_login(&mut self, id: &LoginId) -> Option<&mut HalfOpenLogin> {
         self.by_uid.get_mut(self.by_login.get(id)?)
@@ -99,6 +109,8 @@ impl HalfOpenTable {
             self.evicted += u64::from(self.remove(uid).is_some());
         }
         let uid = login.uid;
+        self.promise_count += 1;
+        self.last_promise[usize::from(login.index)] = self.promise_count;
         self.promises[usize::from(login.index)] += 1;
         self.trusted_promises[usize::from(login.index)] += u32::from(login.is_trusted);
         self.by_login.insert(login.id, uid);

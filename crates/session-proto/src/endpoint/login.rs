@@ -87,12 +87,12 @@ impl Endpoint {
             None => false,
         };
         let is_pinned = matches!(suite, Some(Suite::Hpke { is_pinned: true, .. }));
-        let random = self.rng.u64();
         let half_open = &self.half_open;
         let is_promised = |index| half_open.is_promised(index, is_trusted);
         // Promises to others are disregarded only if there is no slot without any.
         let unpromised = self.allocator.choose_unpromised(now, |index| half_open.is_promised(index, false));
-        let Some(index) = unpromised.or_else(|| self.allocator.choose(now, is_promised, own, random)) else {
+        let last_promise = |index| half_open.last_promise(index);
+        let Some(index) = unpromised.or_else(|| self.allocator.choose(now, is_promised, own, last_promise)) else {
             return Err(Refusal::new(reason::FULL));
         };
         let uid = self.new_uid();
@@ -211,6 +211,8 @@ impl Endpoint {
             return self.stateless.disconnect(from, length, text);
         }
         connection.count_received(length);
+        connection.seed_optimistic_ack_detection(self.rng.u64());
+        connection.set_poll_interval(self.poll_interval);
         self.add_player(now, from, connection, data.uid);
     }
 

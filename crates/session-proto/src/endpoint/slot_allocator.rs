@@ -47,18 +47,18 @@ impl SlotAllocator {
     }
 
     /// The lowest spare slot that is not promised to another login; then the one that was freed first; then the slot
-    /// `own`, which the player of the login has already; and if all are promised, a random one.
+    /// `own`, which the player of the login has already; and if all are promised, the one whose promise is the oldest: a promise
+    /// that is kept is kept within a round trip.
     pub fn choose(
         &mut self,
         now: Instant,
         is_promised: impl Fn(SlotIndex) -> bool,
         own: Option<SlotIndex>,
-        random: u64,
+        last_promise: impl Fn(SlotIndex) -> u64,
     ) -> Option<SlotIndex> {
-        self.choose_unpromised(now, is_promised).or(own).or_else(|| {
-            let count = self.available().count() as u64;
-            self.available().nth((random % count.max(1)) as usize)
-        })
+        self.choose_unpromised(now, is_promised)
+            .or(own)
+            .or_else(|| self.available().min_by_key(|index| last_promise(*index)))
     }
 
     /// The lowest spare slot that is not promised to another login; then the one that was freed first.
@@ -152,7 +152,7 @@ mod tests {
         let indices: Vec<_> = (0..2)
             .map(|_| {
                 assert!(slots.has_room_for(holder(1), None));
-                let index = slots.choose(now, |_| false, None, 0).unwrap();
+                let index = slots.choose(now, |_| false, None, |_| 0).unwrap();
                 slots.take(index, holder(1));
                 index
             })
@@ -169,7 +169,7 @@ mod tests {
     fn s17_the_lowest_slot_that_was_not_freed_lately_is_chosen_and_then_the_one_that_was_freed_first() {
         let now = Instant::now();
         let mut slots = SlotAllocator::new(4, 4, 0);
-        let choose = |slots: &mut SlotAllocator, now| slots.choose(now, |_| false, None, 0).map(SlotIndex::get);
+        let choose = |slots: &mut SlotAllocator, now| slots.choose(now, |_| false, None, |_| 0).map(SlotIndex::get);
         let index = |index| SlotIndex::new(index).unwrap();
         for expected in 0..3 {
             assert_eq!(choose(&mut slots, now), Some(expected));
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(choose(&mut slots, now), Some(0));
         slots.take(index(0), holder(1));
         assert_eq!(choose(&mut slots, now), None, "full");
-        assert_eq!(slots.choose(now, |_| false, Some(index(1)), 0), Some(index(1)), "its own slot");
+        assert_eq!(slots.choose(now, |_| false, Some(index(1)), |_| 0), Some(index(1)), "its own slot");
         slots.release(now, index(3), None);
         slots.release(now, index(1), None);
         assert_eq!(choose(&mut slots, now + REUSE_DELAY), Some(1), "after the delay");
@@ -198,8 +198,11 @@ mod tests {
     fn s14_a_slot_is_promised_twice_only_if_all_are_promised() {
         let now = Instant::now();
         let mut slots = SlotAllocator::new(200, 200, 0);
-        assert_eq!(slots.choose(now, |index| index.get() < 77, None, 0).map(SlotIndex::get), Some(77));
-        assert_eq!(slots.choose(now, |_| true, None, 199).map(SlotIndex::get), Some(199));
-        assert_eq!(slots.choose(now, |_| true, None, 200).map(SlotIndex::get), Some(0));
+        assert_eq!(slots.choose(now, |index| index.get() < 77, None, |_| 0).map(SlotIndex::get), Some(77));
+        assert_eq!(
+            slots.choose(now, |_| true, None, |index| 199 - u64::from(index.get())).map(SlotIndex::get),
+            Some(199)
+        );
+        assert_eq!(slots.choose(now, |_| true, None, |index| index.get().into()).map(SlotIndex::get), Some(0));
     }
 }

@@ -3,7 +3,9 @@
 use super::{SERVER, client_config, ms, server_config};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_netsim::{BottleneckId, CubicReceiver, CubicSender, Link, Network, Node};
-use rallypoint_session_proto::{Client, ConnectionConfig, Encryption, Endpoint, EndpointConfig, PlayerId, ServerEvent};
+use rallypoint_session_proto::{
+    Client, ConnectionConfig, DisconnectReason, Encryption, Endpoint, EndpointConfig, PlayerId, ServerEvent,
+};
 use std::{
     net::SocketAddr,
     time::{Duration, Instant},
@@ -12,6 +14,7 @@ use std::{
 /// A server that always has something to send to each player.
 pub struct Source {
     pub endpoint: Endpoint,
+    pub disconnects: Vec<DisconnectReason>,
     message: Vec<u8>,
 }
 
@@ -22,12 +25,19 @@ pub struct Sink {
 }
 
 impl Source {
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint, disconnects: Vec::new(), message: vec![7; 400] }
+    }
+
     fn fill(&mut self, now: Instant, player: PlayerId) {
         while self.endpoint.send(now, player, &self.message).is_ok() {}
     }
 
     fn poll(&mut self, now: Instant) {
         while let Some(event) = self.endpoint.poll_event() {
+            if let ServerEvent::Disconnected(_, reason) = &event {
+                self.disconnects.push(reason.clone());
+            }
             if let ServerEvent::Connected(_) | ServerEvent::Writable(_) = event {
                 let players: Vec<PlayerId> = match event {
                     ServerEvent::Writable(player) => vec![player],
@@ -123,7 +133,7 @@ impl SharedBottleneck {
         let connection = ConnectionConfig { window, ..ConnectionConfig::default() };
         let config = EndpointConfig { max_per_address: 255, connection, ..server_config() };
         let endpoint = Endpoint::new(config, [1; 32]).unwrap();
-        let server = net.add(SERVER, Source { endpoint, message: vec![7; 400] });
+        let server = net.add(SERVER, Source::new(endpoint));
         Self { net, id, window, server, sinks: Vec::new(), cubics: Vec::new() }
     }
 

@@ -4,6 +4,7 @@
 pub mod bottleneck;
 pub mod channels;
 pub mod forge;
+pub mod frames;
 pub mod players;
 pub mod traffic;
 

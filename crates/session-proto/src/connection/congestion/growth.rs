@@ -1,0 +1,125 @@
+//! How the congestion window grows: slow start, the cubic function of RFC 9438, and faster where the path is evidently free.
+
+use super::{CongestionController, DECREASE, Epoch, SMALL_WINDOW};
+use crate::connection::rtt::RttEstimator;
+use std::time::{Duration, Instant};
+
+/// The size of the segments that growth is counted in, in bytes, and the same while the queue is longer than the path. Large
+/// ones let a flow that comes second catch up; small ones let a flow that came first give way.
+const SEGMENT: f64 = 3_000.0;
+const LONG_QUEUE_SEGMENT: f64 = 1_000.0;
+
+/// Constants of RFC 9438: the scale of the cubic function in segments per cubed second, and the growth per round trip that makes
+/// a flow with such a decrease as fast as Reno.
+const CUBIC_SCALE: f64 = 0.4;
+const RENO_GROWTH: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
+
+/// Largest growth per round trip outside of slow start, as a share of the window. For small windows it is less, and still less
+/// where a round trip takes longer than `LONG_RTT`: there a whole segment per round trip would overflow the queue again at once,
+/// and a long queue before a slow path notifies late.
+const MAX_GROWTH: f64 = 1.0 / 8.0;
+const MAX_SMALL_GROWTH: f64 = 1.0 / 32.0;
+const LONG_RTT: f64 = 0.1;
+
+/// Growth per round trip that is always allowed, in bytes; and the number of messages of a short backlog that allow as much
+/// again, so that streams that have fallen behind catch up together (W77).
+const MIN_GROWTH: f64 = 24.0;
+const BACKLOG_GROWTH: f64 = 8.0;
+
+/// Slow start ends when the queue delays by an eighth of the path's delay, within these limits (RFC 9406).
+const SLOW_START_QUEUE: [Duration; 2] = [Duration::from_millis(4), Duration::from_millis(16)];
+
+/// How much slow start grows with an acked byte while there is no queue at all; and the same once the window is no longer small:
+/// a path that carries so much is not shared by many.
+const FREE_SLOW_START: f64 = 1.5;
+const FAST_SLOW_START: f64 = 3.0;
+const NO_QUEUE: Duration = Duration::from_micros(500);
+
+/// After that the window still grows by a quarter in each of the next rounds, until something is lost: the queue may be that
+/// of others, who would keep the path to themselves.
+const CONSERVATIVE_ROUNDS: u64 = 10;
+const CONSERVATIVE_GROWTH: f64 = 1.0 / 4.0;
+
+/// Growth per round trip after `QUEUELESS_ROUNDS` without a queue, up to where the window was at the last congestion event: there
+/// is room on the path. After `FREE_ROUNDS` without a queue, the path has become faster than it was then.
+const QUEUELESS_GROWTH: f64 = 1.0 / 4.0;
+const QUEUELESS_ROUNDS: u32 = 3;
+const QUEUELESS_LIMIT: f64 = 0.95;
+const FREE_ROUNDS: u32 = 8;
+
+/// The same for a small window with losses, which may be one of many on a path whose queue none of them knows to be full.
+const LOSSY_FREE_ROUNDS: u32 = 12;
+
+impl CongestionController {
+    pub(super) fn grow(&mut self, now: Instant, acked: f64, rtt: &RttEstimator) {
+        if self.is_doubted && rtt.is_calm() == Some(true) {
+            self.is_doubted = false;
+            self.threshold = f64::INFINITY;
+        }
+        if self.is_in_slow_start() {
+            let [min, max] = SLOW_START_QUEUE;
+            if rtt.excess_delay() > (rtt.base() / 8).clamp(min, max) {
+                self.end_slow_start();
+                self.conservative_until = self.round + CONSERVATIVE_ROUNDS;
+            } else if self.trial.is_some() {
+                return;
+            } else {
+                // Without any queue, faster than doubling.
+                self.window += acked
+                    * if rtt.excess_delay() >= NO_QUEUE {
+                        1.0
+                    } else if self.window < SMALL_WINDOW {
+                        FREE_SLOW_START
+                    } else {
+                        FAST_SLOW_START
+                    };
+                return;
+            }
+        }
+        let segment = if rtt.excess_delay() > rtt.base() { LONG_QUEUE_SEGMENT } else { SEGMENT };
+        let window = self.window;
+        let max_window = &mut self.max_window;
+        let epoch = self.epoch.get_or_insert_with(|| {
+            *max_window = max_window.max(window);
+            let k = ((*max_window - window) / (CUBIC_SCALE * segment)).cbrt();
+            Epoch { start: now, k, reno_window: window }
+        });
+        let time = (now.saturating_duration_since(epoch.start) + rtt.smoothed()).as_secs_f64() - epoch.k;
+        let target = CUBIC_SCALE * segment * time * time * time + self.max_window;
+        epoch.reno_window += RENO_GROWTH * segment * acked / window;
+        let per_round = (target - window).max(epoch.reno_window - window).max(0.0);
+        let per_round = if self.round < self.conservative_until && rtt.excess_delay() < rtt.base() * 5 / 8 {
+            CONSERVATIVE_GROWTH * window
+        } else if self.is_path_free(rtt) {
+            QUEUELESS_GROWTH * window
+        } else {
+            let small = MAX_SMALL_GROWTH * (LONG_RTT / rtt.smoothed().as_secs_f64()).min(1.0);
+            let is_small = window < SMALL_WINDOW && rtt.has_queue();
+            let min = MIN_GROWTH * (1.0 + self.backlog / BACKLOG_GROWTH);
+            per_round.min((window * if is_small { small } else { MAX_GROWTH }).max(min))
+        };
+        self.window += per_round * acked / window;
+    }
+
+    /// Whether there is room on the path.
+    fn is_path_free(&self, rtt: &RttEstimator) -> bool {
+        let is_lossy = self.window < SMALL_WINDOW
+            && self.round < self.lost_in + u64::from(FREE_ROUNDS)
+            && rtt.is_calm() != Some(true);
+        let rounds = if is_lossy {
+            LOSSY_FREE_ROUNDS
+        } else if self.window < QUEUELESS_LIMIT * self.max_window {
+            QUEUELESS_ROUNDS
+        } else {
+            FREE_ROUNDS
+        };
+        self.queueless_rounds >= rounds
+    }
+
+    pub(super) fn end_slow_start(&mut self) {
+        self.threshold = self.window;
+        self.max_window = self.window;
+        self.epoch = None;
+        self.trial = None;
+    }
+}
