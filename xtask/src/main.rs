@@ -60,11 +60,14 @@ cargo xtask bench [--print] [SUITE]
 cargo xtask book
     Builds the book (mdBook) from docs/ into target/book, and checks its links.
 
-cargo xtask package [--profile NAME] [dev | wheel]
-    Builds librallypoint and packs it, into target/packages: `dev` is library, header and pkg-config file (an archive, and
-    a Debian package where dpkg-deb is installed), `wheel` the Python package.
+cargo xtask package [--profile NAME] [--program FILE] [--output DIR] [--version V] [deb | archive | dev | wheel]
+    Builds packages into target/packages. `deb` is the program with service, configuration, manual pages and completions as a
+    Debian package, `archive` the same without a service to unpack anywhere (static where the musl target is installed),
+    `dev` library, header and pkg-config file (an archive, and a Debian package), `wheel` the Python package.
+      cargo xtask package               all of them
       cargo xtask package wheel         the wheel alone
       cargo xtask package --profile dev all, quickly built and slow
+      cargo xtask package --program target/release/rallypoint deb    of a program that is built already
 
 cargo xtask readmes
     Writes the README of each crate from the first page of its documentation. `cargo xtask test` compares them.

@@ -1,18 +1,39 @@
 //! `cargo xtask package`: what is handed to people who do not build from source.
 
+mod archive;
+mod deb;
+mod debian;
 mod dev;
+mod files;
 mod wheel;
 
 use crate::{Stop, args::Args, progress, workspace::Workspace};
 use std::{fs, path::PathBuf, process::Stdio};
 
-type Part = fn(&Workspace, &Built) -> Result<Vec<PathBuf>, Stop>;
+/// A kind of package.
+struct Part {
+    name: &'static str,
+    contents: Contents,
+    make: fn(&Workspace, &Built) -> Result<Vec<PathBuf>, Stop>,
+}
 
-/// The parts, by name.
-const PARTS: &[(&str, Part)] = &[("dev", dev::package), ("wheel", wheel::package)];
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Contents {
+    Program,
+    Library,
+}
 
-/// The library that the parts contain.
+const PARTS: &[Part] = &[
+    Part { name: "deb", contents: Contents::Program, make: deb::package },
+    Part { name: "archive", contents: Contents::Program, make: archive::package },
+    Part { name: "dev", contents: Contents::Library, make: dev::package },
+    Part { name: "wheel", contents: Contents::Library, make: wheel::package },
+];
+
+/// What the packages contain.
 pub struct Built {
+    /// The program.
+    program: PathBuf,
     /// Directory with the libraries.
     directory: PathBuf,
     /// Directory that packages are written to.
@@ -23,35 +44,48 @@ pub struct Built {
 
 pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
     let profile = args.value::<String>("--profile")?.unwrap_or_else(|| "dist".into());
+    let program = args.value::<PathBuf>("--program")?;
+    let output = args.value::<PathBuf>("--output")?;
+    let version = args.value::<String>("--version")?;
     let name = args.last_name()?;
-    let parts: Vec<_> = match &name {
-        None => PARTS.to_vec(),
-        Some(name) => PARTS.iter().filter(|(part, _)| part == name).copied().collect(),
-    };
+    let parts: Vec<_> = PARTS.iter().filter(|part| name.as_deref().is_none_or(|name| name == part.name)).collect();
     if parts.is_empty() {
-        let names: Vec<_> = PARTS.iter().map(|(name, _)| *name).collect();
+        let names: Vec<_> = PARTS.iter().map(|part| part.name).collect();
         return Err(Stop::Usage(format!("there is no such package; the packages are {}", names.join(", "))));
     }
-    let built = build(workspace, &profile)?;
-    for (_, package) in parts {
-        for path in package(workspace, &built)? {
+    let directory = workspace.target.join(if profile == "dev" { "debug" } else { &profile });
+    let built = Built {
+        program: program
+            .clone()
+            .unwrap_or_else(|| directory.join(format!("rallypoint{}", std::env::consts::EXE_SUFFIX))),
+        directory,
+        packages: output.unwrap_or_else(|| workspace.target.join("packages")),
+        version: version.unwrap_or_else(|| env!("CARGO_PKG_VERSION").into()),
+    };
+    fs::create_dir_all(&built.packages).map_err(Stop::while_doing("create the directory for packages"))?;
+    let needs = |contents| parts.iter().any(|part| part.contents == contents);
+    if needs(Contents::Program) && program.is_none() {
+        build(workspace, &["--package", "rallypoint", "--bin", "rallypoint", "--profile", &profile])?;
+    }
+    if needs(Contents::Library) {
+        build(workspace, &["--package", "rallypoint-ffi", "--lib", "--profile", &profile])?;
+    }
+    for part in parts {
+        for path in (part.make)(workspace, &built)? {
             println!("{}", workspace.relative(&path));
         }
     }
     Ok(())
 }
 
-fn build(workspace: &Workspace, profile: &str) -> Result<Built, Stop> {
-    workspace.heading(&format!("cargo build --package rallypoint-ffi --profile {profile}"));
+fn build(workspace: &Workspace, arguments: &[&str]) -> Result<(), Stop> {
+    workspace.heading(&format!("cargo build {}", arguments.join(" ")));
     let mut command = workspace.cargo();
-    command.args(["build", "--package", "rallypoint-ffi", "--lib", "--profile", profile]).stdin(Stdio::null());
-    if !progress::run(command, "package").map_err(Stop::while_doing("run cargo"))?.success() {
-        return Err(Stop::Failed("the library could not be built".into()));
+    command.arg("build").args(arguments).stdin(Stdio::null());
+    if progress::run(command, "package").map_err(Stop::while_doing("run cargo"))?.success() {
+        return Ok(());
     }
-    let packages = workspace.target.join("packages");
-    fs::create_dir_all(&packages).map_err(Stop::while_doing("create the directory for packages"))?;
-    let directory = workspace.target.join(if profile == "dev" { "debug" } else { profile });
-    Ok(Built { directory, packages, version: env!("CARGO_PKG_VERSION").into() })
+    Err(Stop::Failed("what the packages contain could not be built".into()))
 }
 
 impl Built {
@@ -75,6 +109,6 @@ mod tests {
     fn an_unknown_package_is_a_usage_error() {
         let workspace = Workspace::here().unwrap();
         let Err(Stop::Usage(message)) = run(&workspace, Args::new(vec!["floppy".into()])) else { panic!() };
-        assert_eq!(message, "there is no such package; the packages are dev, wheel");
+        assert_eq!(message, "there is no such package; the packages are deb, archive, dev, wheel");
     }
 }

@@ -24,6 +24,8 @@ const REQUIREMENTS: &[Requirement] = &[
     // The tests that run the proxy configurations of the documentation skip themselves without them.
     Requirement::debian("tests", "nginx", "nginx").optional(),
     Requirement::debian("tests", "caddy", "caddy").optional(),
+    // The test that loads the documented firewall rules skips itself without it.
+    Requirement::debian("tests", "nftables", "nft").optional(),
     // The C programs run only without it.
     Requirement::debian("tests", "valgrind", "valgrind").optional(),
     // The tests of the Python package skip themselves without it.

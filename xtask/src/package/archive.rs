@@ -1,0 +1,48 @@
+//! The program as an archive to unpack anywhere: static where the musl target is installed, otherwise for systems with glibc.
+
+use super::{
+    Built, build,
+    deb::install_texts,
+    files::{copy, copy_program, remove, run},
+};
+use crate::{Stop, workspace::Workspace};
+use std::{
+    env::consts::{ARCH, EXE_SUFFIX, OS},
+    path::PathBuf,
+    process::Command,
+};
+
+pub fn package(workspace: &Workspace, built: &Built) -> Result<Vec<PathBuf>, Stop> {
+    let (program, kind) = match static_program(workspace, built)? {
+        Some(program) => (program, "static"),
+        None => (built.program.clone(), "dynamic"),
+    };
+    let name = format!("rallypoint-{}-{OS}-{ARCH}-{kind}", built.version);
+    let root = built.packages.join(&name);
+    remove(&root)?;
+    copy_program(&program, &root.join(format!("usr/bin/rallypoint{EXE_SUFFIX}")))?;
+    if cfg!(unix) {
+        install_texts(workspace, &program, &root)?;
+    }
+    let service = "packaging/rallypoint.service";
+    copy(&workspace.root.join(service), &root.join("usr/share/doc/rallypoint/rallypoint.service"))?;
+    let archive = built.packages.join(format!("{name}.tar.gz"));
+    run(Command::new("tar").arg("-C").arg(&built.packages).arg("-czf").arg(&archive).arg(&name))?;
+    remove(&root)?;
+    Ok(vec![archive])
+}
+
+/// Builds a program without any shared library, if the standard library for it is installed.
+fn static_program(workspace: &Workspace, built: &Built) -> Result<Option<PathBuf>, Stop> {
+    let target = format!("{ARCH}-unknown-linux-musl");
+    let sysroot = workspace.program("rustc").args(["--print", "sysroot"]).output();
+    let sysroot = sysroot.map_err(Stop::while_doing("run rustc"))?.stdout;
+    let library = PathBuf::from(String::from_utf8_lossy(&sysroot).trim()).join("lib/rustlib").join(&target);
+    let is_dist = built.directory.ends_with("dist");
+    if !library.exists() || !is_dist {
+        println!("the archive needs glibc: the target {target} is not installed, or the profile is not dist");
+        return Ok(None);
+    }
+    build(workspace, &["--package", "rallypoint", "--bin", "rallypoint", "--profile", "dist", "--target", &target])?;
+    Ok(Some(workspace.target.join(target).join("dist/rallypoint")))
+}
