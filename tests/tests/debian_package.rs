@@ -63,7 +63,7 @@ impl Root {
         command.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "off", "--http", "127.0.0.1:0", "--config"]);
         command.arg(self.path("etc/rallypoint/rallypoint.toml"));
         command.env("STATE_DIRECTORY", self.path("var/lib/rallypoint"));
-        Lobby::spawn(&mut command, 2)
+        Lobby::spawn(&mut command, 1)
     }
 }
 

@@ -37,7 +37,7 @@ fn the_documented_rules_let_in_what_a_lobby_needs_and_nothing_else() {
     let mut command = rallypoint(home.path());
     command.args(["serve", "--lobby", "0.0.0.0:29944", "--legacy", "0.0.0.0:29942", "--http", "0.0.0.0:29950"]);
     command.arg("--data-dir").arg(home.path().join("data"));
-    let lobby = Lobby::spawn(&mut command, 3);
+    let lobby = Lobby::spawn(&mut command, 1);
     let other = TcpListener::bind("0.0.0.0:8080").unwrap();
 
     for port in [29_942, 29_944, 29_950] {

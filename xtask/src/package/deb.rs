@@ -3,7 +3,7 @@
 use super::{
     Built,
     debian::{self, Control},
-    files::{copy, copy_program, output, remove, run, write},
+    files::{copy, copy_executable, copy_program, output, remove, run, write},
 };
 use crate::{Stop, workspace::Workspace};
 use std::{
@@ -27,7 +27,7 @@ pub fn package(workspace: &Workspace, built: &Built) -> Result<Vec<PathBuf>, Sto
     write(&root.join("etc/rallypoint/rallypoint.toml"), settings.as_bytes())?;
     write(&root.join("DEBIAN/conffiles"), b"/etc/rallypoint/rallypoint.toml\n")?;
     for script in ["postinst", "prerm", "postrm"] {
-        copy_program(&packaging.join("debian").join(script), &root.join("DEBIAN").join(script))?;
+        copy_executable(&packaging.join("debian").join(script), &root.join("DEBIAN").join(script))?;
     }
     let control = Control {
         name: "rallypoint",

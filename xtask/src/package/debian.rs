@@ -41,7 +41,10 @@ pub fn build(control: &Control, root: &Path, packages: &Path) -> Result<PathBuf,
     );
     files::write(&root.join("DEBIAN/control"), text.as_bytes())?;
     let package = packages.join(format!("{name}_{version}_{architecture}.deb"));
-    files::run(Command::new("dpkg-deb").args(["--root-owner-group", "--build"]).arg(root).arg(&package))?;
+    // gzip is read by every dpkg, and takes a tenth of the time of the default.
+    files::run(
+        Command::new("dpkg-deb").args(["--root-owner-group", "-Zgzip", "-z6", "--build"]).arg(root).arg(&package),
+    )?;
     files::remove(root)?;
     Ok(package)
 }

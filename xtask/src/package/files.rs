@@ -13,14 +13,23 @@ pub fn copy(from: &Path, to: &Path) -> Result<(), Stop> {
     write(to, &content)
 }
 
-/// Copies a program, which its users may execute.
-pub fn copy_program(from: &Path, to: &Path) -> Result<(), Stop> {
+/// Copies a script or a program, which its users may execute.
+pub fn copy_executable(from: &Path, to: &Path) -> Result<(), Stop> {
     copy(from, to)?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         let mode = fs::Permissions::from_mode(0o755);
         fs::set_permissions(to, mode).map_err(Stop::while_doing(&format!("make {} executable", to.display())))?;
+    }
+    Ok(())
+}
+
+/// Copies a program without its symbols, which take most of its size. Where there is no `strip`, they stay.
+pub fn copy_program(from: &Path, to: &Path) -> Result<(), Stop> {
+    copy_executable(from, to)?;
+    if Command::new("strip").arg("--version").stdout(Stdio::null()).status().is_ok() {
+        run(Command::new("strip").arg(to))?;
     }
     Ok(())
 }
