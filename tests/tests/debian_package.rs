@@ -37,9 +37,10 @@ impl Root {
 
     fn dpkg(&self, arguments: &[&str]) {
         let mut command = Command::new("dpkg");
-        command.arg(format!("--root={}", self.0.path().display())).arg("--log=/dev/null").args(arguments);
+        command.arg(format!("--root={}", self.0.path().display())).arg("--log=/dev/null");
         // The scripts run with DPKG_ROOT instead of in the root, where there is no shell. Its dependencies are not there either.
         command.args(["--force-script-chrootless", "--force-depends", "--force-not-root", "--force-confold"]);
+        command.args(arguments);
         let output = command.stdin(Stdio::null()).output().unwrap();
         assert!(output.status.success(), "dpkg {arguments:?}: {}", stderr(&output));
     }
