@@ -21,6 +21,7 @@ pub mod limit;
 pub mod list_reply;
 pub mod lobby;
 pub mod master_list;
+pub mod mirror;
 pub mod prober;
 pub mod registry;
 pub mod responder;
@@ -43,6 +44,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("list_reply", list_reply::run),
     ("lobby", lobby::run),
     ("master_list", master_list::run),
+    ("mirror", mirror::run),
     ("prober", prober::run),
     ("registry", registry::run),
     ("responder", responder::run),

@@ -31,6 +31,7 @@ mod room;
 mod router;
 mod signal;
 mod skip;
+mod static_files;
 mod vectors;
 mod wait;
 
@@ -52,5 +53,6 @@ pub use room::{Room, join};
 pub use router::Router;
 pub use signal::Signal;
 pub use skip::{has_ipv6, skip};
+pub use static_files::StaticFiles;
 pub use vectors::{hex, vectors};
 pub use wait::{TIMEOUT, eventually, wait_for};

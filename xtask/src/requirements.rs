@@ -26,6 +26,8 @@ const REQUIREMENTS: &[Requirement] = &[
     Requirement::debian("tests", "caddy", "caddy").optional(),
     // The test that loads the documented firewall rules skips itself without it.
     Requirement::debian("tests", "nftables", "nft").optional(),
+    // The test that verifies the signatures of exported lists skips itself without it.
+    Requirement::debian("tests", "minisign", "minisign").optional(),
     // The C programs run only without it.
     Requirement::debian("tests", "valgrind", "valgrind").optional(),
     // The tests of the Python package skip themselves without it.

@@ -32,7 +32,7 @@ use crate::{
 use change_log::ChangeLog;
 use favourites::Favourites;
 use model::{JoinCommands, Model};
-use rallypoint_query::{Target, local_address_for};
+use rallypoint_query::{Target, local_address_for, mirror::MirrorConfig};
 use settings::{LobbyTarget, Settings};
 use shutdown::ShutdownSignal;
 use std::{
@@ -55,19 +55,25 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
     };
     let joins = JoinCommands { any: args.join.clone().or(settings.join), by_game: settings.join_game };
     let model = Model::new(&targets, favourites, joins, can_reach);
-    show(model, &args.scan, targets, args.every.0)
+    show(model, &args.scan, targets, args.every.0, args.mirrors.config(false))
 }
 
 /// Runs `rallypoint watch` in the terminal: a browser that scans repeatedly and logs changes.
 pub fn watch(scan: &ScanArgs, targets: Vec<Target>, every: Duration) -> Result<(), CommandError> {
     let mut model = Model::new(&targets, Favourites::default(), JoinCommands::default(), can_reach);
     model.log = Some(ChangeLog::new(crate::watch::time_of_day));
-    show(model, scan, targets, Some(every))
+    show(model, scan, targets, Some(every), None)
 }
 
-fn show(mut model: Model, scan: &ScanArgs, targets: Vec<Target>, every: Option<Duration>) -> Result<(), CommandError> {
+fn show(
+    mut model: Model,
+    scan: &ScanArgs,
+    targets: Vec<Target>,
+    every: Option<Duration>,
+    mirrors: Option<MirrorConfig>,
+) -> Result<(), CommandError> {
     let connects = model.log.is_none() || every.is_some_and(|every| every >= MIN_CONNECT_INTERVAL);
-    let worker = Worker::start(scan, targets, connects)?;
+    let worker = Worker::start(scan, targets, connects, mirrors)?;
     let shutdown =
         ShutdownSignal::listen().map_err(|error| CommandError::failed(format!("cannot start a thread: {error}")))?;
     screen::run(&mut model, &worker, &shutdown, Theme::of_terminal(), every)?;

@@ -8,6 +8,7 @@ mod address_map;
 mod bans;
 mod cluster;
 mod config_error;
+mod export;
 pub mod names;
 mod print;
 mod setting_table;
@@ -22,6 +23,7 @@ mod unknown_variables;
 mod watch;
 
 pub use config_error::{ConfigErrors, Document, syntax_errors};
+pub use export::ExportConfig;
 pub use print::print;
 pub use setting_table::{SETTINGS, Setting};
 pub use setting_type::found;

@@ -3,11 +3,15 @@
 use crate::{
     error::CommandError,
     exit::Exit,
-    output::{FailedTarget, ListNote, Printer},
+    mirror_args,
+    output::{CopyNote, FailedTarget, ListNote, Printer},
     signals::Signals,
+    stdio::print_stderr,
 };
-use rallypoint_query::{ListSummary, ProbeError, ScanEvent, Scanner, ServerAddress, Target, milliseconds};
-use std::{future::ready, io, net::SocketAddr, time::Duration};
+use rallypoint_query::{
+    ListSummary, ProbeError, ScanEvent, Scanner, ServerAddress, Target, milliseconds, mirror::MirrorEvent,
+};
+use std::{collections::HashMap, future::ready, io, net::SocketAddr, time::Duration};
 use tokio::time::{interval, sleep};
 
 /// A pass that is under way.
@@ -18,6 +22,8 @@ pub struct InteractiveScan {
     has_events: bool,
     signals: Signals,
     is_stopped: bool,
+    /// Targets whose lists are copies of mirrors, by index.
+    copies: HashMap<usize, CopyNote>,
 }
 
 /// Events within this time are handled together: waking up for each one of thousands costs more than printing it.
@@ -31,7 +37,7 @@ impl InteractiveScan {
     pub fn start(mut scanner: Scanner) -> Result<Self, CommandError> {
         let signals = Signals::to_stop().map_err(CommandError::failed)?;
         scanner.begin_pass();
-        Ok(Self { scanner, answered: 0, has_events: false, signals, is_stopped: false })
+        Ok(Self { scanner, answered: 0, has_events: false, signals, is_stopped: false, copies: HashMap::new() })
     }
 
     /// The next event; `None` at the end of the pass, or after Ctrl-C: what arrived by then is worth printing.
@@ -100,7 +106,20 @@ impl InteractiveScan {
             servers,
             malformed,
             connect_ms: milliseconds(connect_time),
+            copy: self.copies.get(&index).cloned(),
         })?;
+        Ok(Exit::Answered)
+    }
+
+    /// Prints what happened with a mirror, on standard error: the servers of its copy, if it is used, follow.
+    pub fn print_mirror(&mut self, index: usize, event: &MirrorEvent, printer: &mut Printer) -> io::Result<Exit> {
+        printer.progress.clear();
+        printer.flush()?;
+        mirror_args::lines(event).iter().for_each(print_stderr);
+        if let MirrorEvent::Used(list) = event {
+            let copy = CopyNote { mirror: list.url.to_string(), age_s: list.age.as_secs() };
+            self.copies.insert(index, copy);
+        }
         Ok(Exit::Answered)
     }
 

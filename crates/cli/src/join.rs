@@ -3,7 +3,6 @@
 mod args;
 mod connection;
 mod console;
-mod known_keys;
 mod line_editor;
 mod presence;
 mod reachability;
@@ -14,13 +13,13 @@ use crate::{
     error::CommandError,
     host::{self, RATE_LIMITED, RECEIPT, RECEIPT_REQUEST},
     input_lines::too_long_message,
+    known_keys::KnownKeys,
     line_limiter::LineLimiter,
     signals::Signals,
     stdio::print_stderr,
 };
 use connection::{RoomConnection, RoomEvent};
 use console::Console;
-use known_keys::KnownKeys;
 use presence::Presence;
 use rallypoint_query::resolve;
 use rallypoint_session::{
@@ -120,7 +119,10 @@ impl RoomClient {
             _ => connect_error(&error, args),
         })?;
         if let Some(key) = key {
-            known.remember(&server, key);
+            // Failing to store it is not an error of the session.
+            if let Err(warning) = known.remember(&server, key) {
+                print_stderr(warning);
+            }
         }
         let security = match (args.plain, key) {
             (true, _) => "not encrypted",
@@ -310,7 +312,7 @@ fn connect_error(error: &ConnectError, args: &Args) -> CommandError {
 }
 
 /// A server that was joined with a key before cannot be joined with it now.
-fn changed_key_error(error: &ConnectError, server: &str, key: PublicKey, known: &KnownKeys) -> CommandError {
+fn changed_key_error(error: &ConnectError, server: &str, key: PublicKey, known: &KnownKeys<PublicKey>) -> CommandError {
     CommandError::failed(format!(
         "{}; {server} had the key {key} before: if it has a new one, give that as --key, or remove its line from {}",
         text::sanitize(&error.to_string()),

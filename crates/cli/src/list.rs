@@ -7,6 +7,7 @@ use crate::{
     exit::{self, Exit},
     interactive_scan::InteractiveScan,
     local_lobby::LocalLobby,
+    mirror_args::MirrorArgs,
     output::{
         OutputArgs, Printer, Shape,
         printer::{exit_of_output, print_command_error},
@@ -70,6 +71,9 @@ pub struct Args {
     output: OutputArgs,
 
     #[command(flatten)]
+    mirrors: MirrorArgs,
+
+    #[command(flatten)]
     scan: ScanArgs,
 }
 
@@ -84,9 +88,12 @@ Examples:
   rallypoint list --legacy lobby.example.org
   rallypoint list https://lobby.example.org/
   rallypoint list https://lobby.example.org/bloodmasterslist.php --query
+  rallypoint list lobby.example.org --mirror https://mirror.example.net/lobby/
 
 Environment:
   RALLYPOINT_LOBBY  the lobby, if none is given; several separated by commas
+  RALLYPOINT_MIRROR where to read the list while the lobby does not answer;
+                    several separated by commas
   SSL_CERT_FILE     trusted certificates for https://, instead of the system's";
 
 /// Runs the command.
@@ -106,7 +113,9 @@ fn try_run(args: &Args) -> Result<Exit, CommandError> {
         (false, false) => None,
     };
     runtime::block_on(async {
-        let scan = InteractiveScan::start(args.scan.scanner_with_tcp(targets, detail)?)?;
+        let mut scanner = args.scan.scanner_with_tcp(targets, detail)?;
+        scanner.set_mirrors(args.mirrors.config(true));
+        let scan = InteractiveScan::start(scanner)?;
         let listing = Listing { args, listed: 0, shown: 0, unsorted: Vec::new(), printer };
         exit_of_output(listing.run(scan).await)
     })
@@ -149,7 +158,7 @@ impl Listing<'_> {
         self.printer.begin()?;
         let mut exit = Exit::Answered;
         while let Some(event) = scan.next(&mut self.printer).await? {
-            exit = exit.and(self.handle_event(event, &scan)?);
+            exit = exit.and(self.handle_event(event, &mut scan)?);
         }
         self.args.sort.sort(&mut self.unsorted);
         for server in std::mem::take(&mut self.unsorted) {
@@ -168,7 +177,7 @@ impl Listing<'_> {
         Ok(exit)
     }
 
-    fn handle_event(&mut self, event: ScanEvent, scan: &InteractiveScan) -> io::Result<Exit> {
+    fn handle_event(&mut self, event: ScanEvent, scan: &mut InteractiveScan) -> io::Result<Exit> {
         match event {
             ScanEvent::Listed { server, is_probed } => {
                 self.listed += 1;
@@ -178,6 +187,7 @@ impl Listing<'_> {
             ScanEvent::Answered(server) | ScanEvent::Failed(server) => self.add(server),
             ScanEvent::ListComplete(index, summary) => scan.print_list(index, summary, &mut self.printer),
             ScanEvent::ListFailed(index, error) => scan.print_list_failure(index, &error, &mut self.printer),
+            ScanEvent::Mirror(index, event) => scan.print_mirror(index, &event, &mut self.printer),
         }
     }
 

@@ -10,7 +10,7 @@ pub mod server_cells;
 pub mod table;
 pub mod terminal;
 
-pub use printer::{FailedTarget, ListNote, Printer, Shape};
+pub use printer::{CopyNote, FailedTarget, ListNote, Printer, Shape};
 
 use clap::ValueEnum;
 

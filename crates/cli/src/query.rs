@@ -97,6 +97,8 @@ async fn print_results(
             }
             ScanEvent::ListComplete(index, summary) => scan.print_list(index, summary, printer)?,
             ScanEvent::ListFailed(index, error) => scan.print_list_failure(index, &error, printer)?,
+            // This command has no mirrors.
+            ScanEvent::Mirror(..) => Exit::Answered,
         });
     }
     printer.end()?;

@@ -2,6 +2,7 @@
 
 mod args;
 pub mod data_dir;
+mod export;
 mod notify;
 mod recording;
 mod report;
@@ -18,7 +19,7 @@ use crate::{
 use jiff::Timestamp;
 use rallypoint_cluster::{ClusterOptions, PreparedNode};
 use rallypoint_lobby::{AdminFileError, LobbyOptions, LobbyService, LobbyStartError, ProbePool, TableScope};
-use rallypoint_web::{WebService, WebSources};
+use rallypoint_web::{ExportService, WebService, WebSources};
 use recording::Recording;
 use report::Reporter;
 use std::{
@@ -78,7 +79,8 @@ impl Server {
             None => None,
         };
         let recording = Recording::start(&service, &self.settings.history, &data_dir);
-        let web = self.start_web(&service, recording.as_ref())?;
+        let export = export::start(&self.settings, &service, &data_dir)?;
+        let web = self.start_web(&service, recording.as_ref(), export.as_ref())?;
         service.set_watched_servers(&self.settings.watch).await;
         let mut reporter = Reporter::new(&service);
         print_addresses(&service, web.as_ref());
@@ -94,7 +96,7 @@ impl Server {
         loop {
             tokio::select! {
                 signal = signals.next() => match signal {
-                    SignalAction::Reload => self.reload(&service, web.as_ref()).await,
+                    SignalAction::Reload => self.reload(&service, web.as_ref(), export.as_ref()).await,
                     SignalAction::Stop => break,
                 },
                 _ = stats_interval.tick() => reporter.report(&service),
@@ -107,6 +109,10 @@ impl Server {
         notify::stopping();
         info!("shutting down: finishing replies and saving the list");
         let finish = async {
+            // While the list is complete: what is down on purpose is what mirrors are for.
+            if let Some(export) = &export {
+                export.shutdown().await;
+            }
             if let Some(cluster) = cluster {
                 cluster.shutdown().await;
             }
@@ -137,6 +143,7 @@ impl Server {
         &self,
         service: &LobbyService,
         recording: Option<&Recording>,
+        export: Option<&ExportService>,
     ) -> Result<Option<WebService>, CommandError> {
         let mut options = self.settings.web();
         if options.listen.is_empty() {
@@ -148,7 +155,8 @@ impl Server {
             let connections = options.limits.connections;
             info!(connections, "web.connections was reduced because of the system's limit of open files");
         }
-        let sources = WebSources { lobby: service.clone(), history: recording.map(Recording::reader) };
+        let sources =
+            WebSources { lobby: service.clone(), history: recording.map(Recording::reader), export: export.cloned() };
         WebService::start(options, sources).map(Some).map_err(|error| match error {
             rallypoint_web::WebStartError::Bind(error) => CommandError::bind(&error, "--http"),
             error => CommandError::failed(error),
@@ -156,7 +164,7 @@ impl Server {
     }
 
     /// Reloads the configuration. If it has errors, the current one stays in effect.
-    async fn reload(&mut self, service: &LobbyService, web: Option<&WebService>) {
+    async fn reload(&mut self, service: &LobbyService, web: Option<&WebService>, export: Option<&ExportService>) {
         notify::reloading();
         match self.sources.load() {
             Err(errors) => {
@@ -166,13 +174,19 @@ impl Server {
             Ok(loaded) => {
                 log_warnings(&loaded);
                 service.set_watched_servers(&loaded.settings.watch).await;
-                self.apply(service, web, loaded.settings).await;
+                self.apply(service, web, export, loaded.settings).await;
             }
         }
         notify::ready();
     }
 
-    async fn apply(&mut self, service: &LobbyService, web: Option<&WebService>, new: Settings) {
+    async fn apply(
+        &mut self,
+        service: &LobbyService,
+        web: Option<&WebService>,
+        export: Option<&ExportService>,
+        new: Settings,
+    ) {
         let config = new.registry(Instant::now(), Timestamp::now());
         if let Err(error) = service.set_config(config).await {
             error!("the configuration was not reloaded: {error}");
@@ -180,6 +194,9 @@ impl Server {
         }
         if let Some(web) = web {
             web.set_settings(new.web().settings);
+        }
+        if let Some(export) = export {
+            export.set_settings(export::export_settings(&new));
         }
         self.log.set_level(new.log.level);
         let (now, _) = changes(&self.settings, &new);
@@ -243,6 +260,7 @@ fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
     // [::] means "IPv6 if there is any"; any other IPv6 address is required.
     let require_ipv6 = listen.iter().chain(&legacy).any(|addr| addr.is_ipv6() && !addr.ip().is_unspecified());
     let has_web = !settings.web.listen.is_empty();
+    let needs_all = has_web || settings.export.directory.is_some();
     LobbyOptions {
         listen,
         legacy,
@@ -253,7 +271,7 @@ fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
         list: settings.list.clone(),
         receive_buffer: settings.receive_buffer,
         probe_sockets: ProbePool::MAX_SOCKETS,
-        table_scope: if has_web { TableScope::All } else { TableScope::Verifiable },
+        table_scope: if needs_all { TableScope::All } else { TableScope::Verifiable },
         other_descriptors: if has_web { settings.web.limits.connections } else { 0 },
         cluster: None,
     }

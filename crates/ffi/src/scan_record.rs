@@ -117,6 +117,9 @@ pub(crate) unsafe fn write(
             let record = rp_scan_record { kind: RP_SCAN_LIST_FAILED, target: index(*target), ..rp_scan_record::EMPTY };
             (record, Texts { error: error.to_string(), ..Texts::default() })
         }
+        // Mirrors are not part of this interface; the variant exists only if some crate enables HTTP.
+        #[allow(unreachable_patterns)]
+        Some(_) => (rp_scan_record::EMPTY, Texts::default()),
     };
     if buffer.is_null() {
         return Err(Failure::new(RP_ERROR_NULL_POINTER, "the buffer for texts is null"));

@@ -7,7 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file that replaces an old one once it is safely on the disk. Until then nothing has changed. Only its owner can read it.
+/// A file that replaces an old one once it is safely on the disk. Until then nothing has changed. Only its
+/// owner can read it, unless it is created as a public one.
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
@@ -21,6 +22,18 @@ impl NewFile {
     /// # Errors
     /// An error of the system.
     pub fn create(path: PathBuf) -> io::Result<Self> {
+        Self::create_with(path, OpenOptions::new().owner_only())
+    }
+
+    /// The same for a file that everyone can read, as far as the user's umask lets them: what a web server publishes.
+    ///
+    /// # Errors
+    /// An error of the system.
+    pub fn create_public(path: PathBuf) -> io::Result<Self> {
+        Self::create_with(path, &mut OpenOptions::new())
+    }
+
+    fn create_with(path: PathBuf, options: &mut OpenOptions) -> io::Result<Self> {
         let mut new = path.as_os_str().to_owned();
         new.push(".new");
         let new = PathBuf::from(new);
@@ -29,7 +42,7 @@ impl NewFile {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let file = OpenOptions::new().write(true).create_new(true).owner_only().open(&new)?;
+        let file = options.write(true).create_new(true).open(&new)?;
         Ok(Self { file, new, path })
     }
 
@@ -39,6 +52,15 @@ impl NewFile {
     /// An error of the system.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)
+    }
+
+    /// Waits until the bytes are on the disk. A disk that is full is noticed here at the latest, so several files that belong
+    /// together are all synced before the first is committed.
+    ///
+    /// # Errors
+    /// An error of the system.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()
     }
 
     /// Replaces the old file.
@@ -101,5 +123,19 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
         assert!(!crate::is_open_to_group_or_others(&fs::metadata(&path).unwrap()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_public_file_can_be_read_by_others_and_not_written() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let mut file = NewFile::create_public(path.clone()).unwrap();
+        file.write(b"for all").unwrap();
+        file.sync().unwrap();
+        file.commit().unwrap();
+        // What the umask takes away is up to the user.
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o133, 0);
     }
 }

@@ -46,6 +46,7 @@ mod error;
 pub mod http;
 mod list;
 pub mod lobby_names;
+pub mod mirror;
 mod resolve;
 mod route;
 mod scanned_server;

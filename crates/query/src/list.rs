@@ -3,7 +3,7 @@
 mod all_lists;
 mod lobby;
 #[cfg(feature = "http")]
-mod web;
+pub(crate) mod web;
 
 use crate::{Family, LobbyAddress, ProbeError, ScanConfig, Target, resolve::resolve, target::candidates, tcp::connect};
 use rallypoint_query_proto::{Detail, Probe, Protocol, ServerInfo, ServerQuery};
@@ -49,9 +49,9 @@ const MAX_SERVERS: usize = 1_000_000;
 
 /// Number of valid and invalid entries of a list.
 #[derive(Clone, Copy, Debug, Default)]
-struct Count {
-    servers: usize,
-    malformed: usize,
+pub(crate) struct Count {
+    pub servers: usize,
+    pub malformed: usize,
 }
 
 /// Reads a list, and passes on its servers as they arrive. The timeout applies to the connection and to every pause after it.
@@ -118,12 +118,12 @@ impl FetchedServer {
 }
 
 impl Count {
-    fn add_server(&mut self) -> Result<(), ProbeError> {
+    pub fn add_server(&mut self) -> Result<(), ProbeError> {
         self.servers += 1;
         self.check()
     }
 
-    fn add_malformed(&mut self) -> Result<(), ProbeError> {
+    pub fn add_malformed(&mut self) -> Result<(), ProbeError> {
         self.malformed += 1;
         self.check()
     }

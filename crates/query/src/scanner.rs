@@ -1,5 +1,7 @@
 //! Scanning servers and lists, once or repeatedly.
 
+#[cfg(feature = "http")]
+use crate::mirror::{MirrorConfig, MirrorEvent};
 use crate::{
     Family, FetchedServer, ListSummary, PacketObserver, ProbeEngine, ProbeError, ReplyStats, ScanConfig, ScanError,
     ScannedServer, ServerAddress, Target, connect_tcp,
@@ -62,6 +64,9 @@ pub struct Scanner {
     /// Tasks that read lists. They end with the next pass.
     list_tasks: JoinSet<()>,
     list_events: Option<mpsc::UnboundedReceiver<ListEvent>>,
+    /// Where to read the lists of lobbies that do not answer.
+    #[cfg(feature = "http")]
+    mirrors: Option<Arc<MirrorConfig>>,
 }
 
 /// Something that a scan found.
@@ -82,6 +87,10 @@ pub enum ScanEvent {
     ListComplete(usize, ListSummary),
     /// The list of the target with this index could not be read.
     ListFailed(usize, ProbeError),
+    /// The list of the target with this index could not be read, and a mirror was tried: [`ListComplete`](Self::ListComplete) or
+    /// [`ListFailed`](Self::ListFailed) follows.
+    #[cfg(feature = "http")]
+    Mirror(usize, Box<MirrorEvent>),
 }
 
 /// Number of servers of a scan.
@@ -125,10 +134,20 @@ struct Connected {
     result: Result<(SocketAddr, Duration), ProbeError>,
 }
 
+/// A list that is being read.
+struct ListTask {
+    index: usize,
+    target: Target,
+    config: ScanConfig,
+    sender: mpsc::UnboundedSender<ListEvent>,
+}
+
 #[derive(Debug)]
 enum ListEvent {
     Server(usize, Box<FetchedServer>),
     Done(usize, Result<ListSummary, ProbeError>),
+    #[cfg(feature = "http")]
+    Mirror(usize, Box<MirrorEvent>),
 }
 
 /// Maximum number of groups handed to the engine: the number of probes it keeps in flight.
@@ -176,7 +195,15 @@ impl Scanner {
             last_key: 0,
             list_tasks: JoinSet::new(),
             list_events: None,
+            #[cfg(feature = "http")]
+            mirrors: None,
         })
+    }
+
+    /// Reads the lists of lobbies that do not answer from mirrors, from the next pass on.
+    #[cfg(feature = "http")]
+    pub fn set_mirrors(&mut self, mirrors: Option<MirrorConfig>) {
+        self.mirrors = mirrors.map(Arc::new);
     }
 
     /// Makes one pass over all targets. Can be cancelled at any time: the results of probes that were started are reported by
@@ -206,10 +233,15 @@ impl Scanner {
             let target = target.clone();
             let config = self.config.clone();
             let sender = sender.clone();
+            #[cfg(feature = "http")]
+            let mirrors = self.mirrors.clone();
             self.list_tasks.spawn(async move {
-                let on_server = |server| drop(sender.send(ListEvent::Server(index, Box::new(server))));
-                let result = fetch_list(&target, &config, on_server).await;
-                let _ = sender.send(ListEvent::Done(index, result));
+                let list = ListTask { index, target, config, sender };
+                #[cfg(feature = "http")]
+                let result = list.fetch_or_fall_back(mirrors.as_deref()).await;
+                #[cfg(not(feature = "http"))]
+                let result = list.fetch().await;
+                let _ = list.sender.send(ListEvent::Done(index, result));
             });
         }
     }
@@ -225,6 +257,8 @@ impl Scanner {
                     Some(ListEvent::Server(index, server)) => return Some(self.handle_listed(index, *server)),
                     Some(ListEvent::Done(index, Ok(summary))) => return Some(ScanEvent::ListComplete(index, summary)),
                     Some(ListEvent::Done(index, Err(error))) => return Some(ScanEvent::ListFailed(index, error)),
+                    #[cfg(feature = "http")]
+                    Some(ListEvent::Mirror(index, event)) => return Some(ScanEvent::Mirror(index, event)),
                     None => self.list_events = None,
                 },
                 Some(resolved) = self.resolving.join_next() => {
@@ -414,6 +448,43 @@ impl Scanner {
             Some(Target::Server(server)) => Some(server),
             _ => None,
         }
+    }
+}
+
+impl ListTask {
+    /// Reads the list from the lobby.
+    #[cfg(not(feature = "http"))]
+    async fn fetch(&self) -> Result<ListSummary, ProbeError> {
+        fetch_list(&self.target, &self.config, |server| self.send(server)).await
+    }
+
+    /// Reads the list from the lobby, or else from a mirror.
+    #[cfg(feature = "http")]
+    async fn fetch_or_fall_back(&self, mirrors: Option<&MirrorConfig>) -> Result<ListSummary, ProbeError> {
+        let Self { index, target, config, sender } = self;
+        let mut is_empty = true;
+        let on_server = |server| {
+            is_empty = false;
+            self.send(server);
+        };
+        let result = fetch_list(target, config, on_server).await;
+        let Some(mirrors) = mirrors else { return result };
+        match result {
+            // A list that broke off is better than a copy.
+            Err(error) if is_empty => {
+                let on_event = |event| drop(sender.send(ListEvent::Mirror(*index, Box::new(event))));
+                mirrors.fall_back(target, config, error, on_event, |server| self.send(server)).await
+            }
+            Ok(summary) => {
+                mirrors.learn_key(target, config).await;
+                Ok(summary)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn send(&self, server: FetchedServer) {
+        let _ = self.sender.send(ListEvent::Server(self.index, Box::new(server)));
     }
 }
 

@@ -32,6 +32,8 @@ struct Ready {
     history: &'static str,
     /// `connected`, `disconnected` or `off`. What is wrong is in the log only, because it contains the address of the store.
     cluster: &'static str,
+    /// `writing`, `failing` or `off`.
+    export: &'static str,
     /// `untrusted` if a proxy of this machine forwards requests and is not in `web.trusted_proxies`, otherwise `ok`.
     proxy: &'static str,
 }
@@ -62,9 +64,15 @@ async fn ready(State(state): State<Arc<AppState>>) -> Result<Response, Problem> 
         Some(status) if status.is_connected => "connected",
         _ => "disconnected",
     };
+    let export = match state.export.as_ref().map(crate::ExportService::stats) {
+        None => "off",
+        Some(stats) if stats.is_failing => "failing",
+        Some(_) => "writing",
+    };
     let proxy = if state.unnamed_proxy.is_present() { "untrusted" } else { "ok" };
-    let is_healthy = save == "saved" && history != "failing" && cluster != "disconnected" && proxy == "ok";
+    let is_healthy =
+        save == "saved" && history != "failing" && cluster != "disconnected" && export != "failing" && proxy == "ok";
     let status = if is_healthy { "ready" } else { "degraded" };
-    let ready = Ready { status, save, history, cluster, proxy };
+    let ready = Ready { status, save, history, cluster, export, proxy };
     Ok(([(header::CONTENT_TYPE, JSON), NO_STORE], serde_json::to_vec(&ready).unwrap_or_default()).into_response())
 }

@@ -7,6 +7,8 @@
 //! * `server` accepts connections within limits, and passes requests to the router of `router`, whose layers are in
 //!   `middleware`.
 //!
+//! [`ExportService`] writes the same list as signed files, which other web servers can publish while this one is down.
+//!
 //! ```
 //! use rallypoint_lobby::{LobbyOptions, LobbyService};
 //! use rallypoint_web::{WebOptions, WebService, WebSources};
@@ -29,6 +31,7 @@
 mod admin;
 mod api;
 mod evicting_quota;
+mod export;
 pub mod filter;
 mod health;
 mod join;
@@ -52,6 +55,7 @@ mod state;
 mod trends;
 
 pub use admin::{AdminToken, InvalidAdminToken};
+pub use export::{ExportError, ExportKey, ExportOptions, ExportService, ExportSettings, ExportStats};
 pub use join::{InvalidJoinLink, JoinLink};
 pub use options::{LobbyNames, OutcomeAccess, WebLimits, WebOptions, WebSettings, WebSources};
 pub use problem::Problem;

@@ -1,6 +1,6 @@
 //! Options, limits and settings of the web server.
 
-use crate::{AdminToken, JoinLink, SiteSettings};
+use crate::{AdminToken, ExportService, JoinLink, SiteSettings};
 use ipnet::IpNet;
 use rallypoint_history::HistoryReader;
 use rallypoint_limit::Rate;
@@ -104,13 +104,15 @@ pub struct WebSources {
     pub lobby: LobbyService,
     /// The history, if one is kept.
     pub history: Option<HistoryReader>,
+    /// The copies for mirrors, if they are written.
+    pub export: Option<ExportService>,
 }
 
 impl WebSources {
-    /// A lobby without history and admin API.
+    /// A lobby without history, admin API and copies for mirrors.
     #[must_use]
     pub fn new(lobby: LobbyService) -> Self {
-        Self { lobby, history: None }
+        Self { lobby, history: None, export: None }
     }
 }
 

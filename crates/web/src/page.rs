@@ -8,7 +8,7 @@ mod badge;
 mod error;
 mod facets;
 mod feed;
-mod format;
+pub(crate) mod format;
 mod front_page;
 mod graph;
 mod history;

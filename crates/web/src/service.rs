@@ -54,6 +54,7 @@ impl WebService {
         let state = Arc::new(AppState {
             lobby: sources.lobby.clone(),
             history: sources.history.clone(),
+            export: sources.export,
             admin_access: AdminAccess::new(seed),
             live: Arc::new(live),
             prebuilt_lists: PrebuiltLists::new(

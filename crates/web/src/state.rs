@@ -1,7 +1,7 @@
 //! The state that all requests share.
 
 use crate::{
-    WebLimits, WebSettings,
+    ExportService, WebLimits, WebSettings,
     admin::AdminAccess,
     evicting_quota::{EvictingQuota, QuotaClient, QuotaLimits},
     live::Live,
@@ -26,6 +26,7 @@ const SLOW_READER: Duration = Duration::from_secs(1);
 pub(crate) struct AppState {
     pub lobby: LobbyService,
     pub history: Option<HistoryReader>,
+    pub export: Option<ExportService>,
     pub admin_access: AdminAccess,
     pub live: Arc<Live>,
     pub prebuilt_lists: PrebuiltLists,

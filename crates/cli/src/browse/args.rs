@@ -4,7 +4,10 @@ use super::{
     join::JoinCommand,
     settings::{self, LobbyTarget},
 };
-use crate::scan_args::{ScanArgs, time};
+use crate::{
+    mirror_args::MirrorArgs,
+    scan_args::{ScanArgs, time},
+};
 use std::{path::PathBuf, time::Duration};
 
 /// Browse servers in the terminal: sort, filter, favourites, details, join
@@ -44,6 +47,9 @@ pub struct Args {
     pub favourites: Option<PathBuf>,
 
     #[command(flatten)]
+    pub mirrors: MirrorArgs,
+
+    #[command(flatten)]
     pub scan: ScanArgs,
 }
 
@@ -65,12 +71,14 @@ Examples:
   rallypoint browse lobby.example.org
   rallypoint browse lobby.example.org/gg2 lobby.example.org/vanguard
   rallypoint browse lobby.example.org --join 'mygame --connect {{host}} {{port}}'
+  rallypoint browse lobby.example.org --mirror https://mirror.example.net/lobby/
 
 Configuration:
 {}
 
 Environment:
   RALLYPOINT_LOBBY  the lobbies, if none is given
+  RALLYPOINT_MIRROR where to read lists of lobbies that do not answer
   NO_COLOR          disables colours
 
 Exit codes:

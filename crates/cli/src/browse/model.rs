@@ -14,8 +14,11 @@ use super::{
     filter::{Column, Filter},
     join::JoinCommand,
 };
-use crate::host::{GAME, GAME_NAME};
-use rallypoint_query::{ProbeError, ScanEvent, ScannedServer, Target};
+use crate::{
+    host::{GAME, GAME_NAME},
+    mirror_args,
+};
+use rallypoint_query::{ProbeError, ScanEvent, ScannedServer, Target, mirror::MirrorEvent};
 use rallypoint_session::PublicKey;
 use std::{
     collections::{BTreeMap, HashMap},
@@ -70,6 +73,8 @@ pub struct Model {
 pub struct ListStatus {
     pub name: String,
     pub state: ListState,
+    /// The copy that the servers of this pass come from, in one sentence.
+    copy: Option<String>,
 }
 
 /// Whether a list could be read.
@@ -77,6 +82,8 @@ pub struct ListStatus {
 pub enum ListState {
     Unknown,
     Listed,
+    /// The lobby does not answer, and a copy of its list is shown.
+    Copied(String),
     Failed(ProbeError),
 }
 
@@ -129,7 +136,7 @@ impl Model {
         let list = |target: &Target| {
             let name = target.to_string();
             let name = name.strip_prefix("lobby://").unwrap_or(&name).to_owned();
-            ListStatus { name, state: ListState::Unknown }
+            ListStatus { name, state: ListState::Unknown, copy: None }
         };
         let mut model = Self {
             lists: targets.iter().map(list).collect(),
@@ -191,7 +198,11 @@ impl Model {
                     None => self.apply_listed(server, true),
                 }
             }
-            ScanEvent::ListComplete(index, _) => self.set_list_state(index, ListState::Listed),
+            ScanEvent::ListComplete(index, _) => {
+                let copy = self.lists.get_mut(index).and_then(|list| list.copy.take());
+                self.set_list_state(index, copy.map_or(ListState::Listed, ListState::Copied));
+            }
+            ScanEvent::Mirror(index, event) => self.handle_mirror(index, &event),
             ScanEvent::ListFailed(index, error) => {
                 self.set_list_state(index, ListState::Failed(error));
                 // Its servers stay: old data is better than none.
@@ -200,6 +211,21 @@ impl Model {
             }
         }
         self.is_dirty = true;
+    }
+
+    fn handle_mirror(&mut self, index: usize, event: &MirrorEvent) {
+        match event {
+            MirrorEvent::Used(copied) => {
+                if let Some(list) = self.lists.get_mut(index) {
+                    list.copy = Some(mirror_args::describe_copy(copied));
+                }
+                let warning = mirror_args::warnings(copied).into_iter().next();
+                self.message = warning.map(|text| Message { text, is_error: true });
+            }
+            MirrorEvent::Failed { url, error } => {
+                self.message = Some(Message { text: mirror_args::describe_failure(url, error), is_error: true });
+            }
+        }
     }
 
     /// Ends a scan: servers that are no longer in a list are removed.

@@ -12,7 +12,8 @@ use crate::output::terminal::columns;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use rallypoint_query::{
-    ProbeError, ReplyStats, ScanEvent, ScannedServer,
+    ListSummary, ProbeError, ReplyStats, ScanEvent, ScannedServer,
+    mirror::{MirrorError, MirrorEvent, MirroredList},
     proto::{LobbyInfo, Player, RoundTrip, RttMethod, ServerInfo, Team},
 };
 use rallypoint_wire::lobby::Transport;
@@ -186,6 +187,49 @@ fn errors_are_shown_on_the_screen() {
     let shown = picture(&mut model, COLORS, 80, 24);
     assert!(shown.contains("nowhere.example.org: the name cannot be resolved"), "{shown}");
     assert!(shown.contains("no list!"), "{shown}");
+}
+
+#[test]
+fn w121_a_copy_is_shown_with_its_age_until_the_lobby_answers() {
+    let targets = ["lobby://lobby.example.org".parse().unwrap()];
+    let mut model = Model::new(&targets, Favourites::default(), JoinCommands::default(), |_| true);
+    let copied = || MirroredList {
+        lobby: "lobby.example.org".into(),
+        url: "https://m.example/".parse().unwrap(),
+        age: Duration::from_secs(190),
+        cause: ProbeError::Refused,
+        older_by: None,
+        new_key: None,
+    };
+    let listed = || ScanEvent::Listed { server: server(1, "Bacon Town", 7, None), is_probed: false };
+    let summary = ListSummary {
+        from: "127.0.0.1:7".parse().unwrap(),
+        connect_time: Duration::ZERO,
+        servers: 1,
+        malformed: 0,
+        has_players: true,
+    };
+    model.start_scan();
+    model.handle_event(ScanEvent::Mirror(0, Box::new(MirrorEvent::Used(copied()))));
+    model.handle_event(listed());
+    model.handle_event(ScanEvent::ListComplete(0, summary));
+    model.finish_scan();
+    let shown = picture(&mut model, COLORS, 100, 24);
+    let expected = "lobby.example.org does not answer; showing its list of 3 minutes ago, from https://m.example/";
+    assert!(shown.contains(expected) && shown.contains("Bacon Town") && !shown.contains("no list!"), "{shown}");
+    model.start_scan();
+    model.handle_event(listed());
+    model.handle_event(ScanEvent::ListComplete(0, summary));
+    model.finish_scan();
+    assert!(!picture(&mut model, COLORS, 100, 24).contains("ago"), "the lobby is back");
+    model.start_scan();
+    let error = MirrorError::NotAList;
+    let url = "https://m.example/".parse().unwrap();
+    model.handle_event(ScanEvent::Mirror(0, Box::new(MirrorEvent::Failed { url, error })));
+    model.handle_event(ScanEvent::ListFailed(0, ProbeError::Refused));
+    model.finish_scan();
+    let shown = picture(&mut model, COLORS, 100, 24);
+    assert!(shown.contains("https://m.example/: the copy is not used") && shown.contains("no list!"), "{shown}");
 }
 
 #[test]

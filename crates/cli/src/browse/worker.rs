@@ -1,7 +1,7 @@
 //! Scans on a thread of its own, so that keys are never slow.
 
 use crate::{error::CommandError, runtime, scan_args::ScanArgs};
-use rallypoint_query::{ScanEvent, ScannedServer, Scanner, Target, proto::Detail};
+use rallypoint_query::{ScanEvent, ScannedServer, Scanner, Target, mirror::MirrorConfig, proto::Detail};
 use std::{
     sync::mpsc::{Receiver, SyncSender, sync_channel},
     thread::JoinHandle,
@@ -40,7 +40,12 @@ const CLOSE_CHECK: Duration = Duration::from_millis(50);
 
 impl Worker {
     /// `connect_tcp`: whether to connect to TCP servers that have no query, for their ping.
-    pub fn start(scan: &ScanArgs, targets: Vec<Target>, connect_tcp: bool) -> Result<Self, CommandError> {
+    pub fn start(
+        scan: &ScanArgs,
+        targets: Vec<Target>,
+        connect_tcp: bool,
+        mirrors: Option<MirrorConfig>,
+    ) -> Result<Self, CommandError> {
         let (commands, receiver) = mpsc::unbounded_channel();
         let (sender, events) = sync_channel(MAX_EVENTS);
         let scan = scan.clone();
@@ -48,7 +53,7 @@ impl Worker {
         scan.validate()?;
         let thread = std::thread::Builder::new()
             .name("worker".into())
-            .spawn(move || runtime::block_on(run(scan, targets, connect_tcp, receiver, sender)))
+            .spawn(move || runtime::block_on(run(scan, targets, connect_tcp, mirrors, receiver, sender)))
             .map_err(|error| CommandError::failed(format!("cannot start a thread: {error}")))?;
         Ok(Self { commands: Some(commands), events, thread: Some(thread) })
     }
@@ -76,6 +81,7 @@ async fn run(
     scan: ScanArgs,
     targets: Vec<Target>,
     connect_tcp: bool,
+    mirrors: Option<MirrorConfig>,
     mut commands: mpsc::UnboundedReceiver<WorkerCommand>,
     events: SyncSender<WorkerEvent>,
 ) -> Result<(), CommandError> {
@@ -83,6 +89,7 @@ async fn run(
         true => scan.scanner_with_tcp(targets, Some(Detail::Players))?,
         false => scan.scanner(targets, Some(Detail::Players))?,
     };
+    scanner.set_mirrors(mirrors);
     while let Some(command) = commands.recv().await {
         tokio::select! {
             () = execute(&mut scanner, command, &events) => {}

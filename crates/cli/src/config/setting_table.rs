@@ -4,6 +4,7 @@ use super::{
     address_map::{read_mapping, show_mapping},
     bans::BanListType,
     cluster::{NameType, SecretType, StoreUrlType},
+    export::hosts,
     names::{JoinLinksType, LobbyNamesType},
     setting_type::{
         BoolType, ChoiceType, DurationType, ListType, PathType, RateLimitType, SettingType, Value, ValueError, number,
@@ -16,6 +17,7 @@ use super::{
 };
 use ipnet::IpNet;
 use rallypoint_lobby_proto::Mapping;
+use rallypoint_query::HttpUrl;
 use rallypoint_web::OutcomeAccess;
 use rallypoint_wire::lobby::MAX_REGISTRATION;
 use std::{
@@ -263,6 +265,21 @@ fn table() -> Vec<Setting> {
             "Maximum number of servers with a history. If there are more, those that were listed for longer are kept.";
         START "history.max_size": number(1 << 20..=1 << 40) => history.max_size,
             "Maximum size of the file in bytes. Data beyond it is not recorded.";
+
+        START "export.directory": PathType("a directory") => export.directory,
+            "Directory in which signed copies of page and lists are written, for mirrors. If empty, none are written. It should \
+             contain nothing else. A relative path starts at the directory of the configuration file.";
+        START "export.interval": seconds(1, 60 * 60) => export.interval,
+            "Minimum time between two copies. Copies of very long lists are written less often.";
+        START "export.key_file": PathType("a file") => export.key_file,
+            "Key that signs the copies; it is created at first use. If empty: export.key in the data directory. All nodes of a \
+             cluster should use the same.";
+        LIVE "export.max_age": seconds(60, 365 * day) => export.max_age,
+            "Time for which clients use a copy, if they are not told otherwise.";
+        LIVE "export.hosts": hosts() => export.hosts,
+            "Names under which players know this lobby. A client that was asked for another lobby refuses the copy.";
+        LIVE "export.page_url": ParsedType::<HttpUrl>::new("a URL such as \"https://lobby.example.org/\"") => export.page_url,
+            "Address of the live page, to which the page of a copy links.";
 
         START "cluster.url": StoreUrlType => cluster.url,
             "Redis or Valkey 7 or later, through which several lobbies share one list. If empty, this lobby is alone. User and \

@@ -1,6 +1,6 @@
 //! The settings of `rallypoint serve`, as typed values.
 
-use super::names;
+use super::{ExportConfig, names};
 use ipnet::IpNet;
 use jiff::Timestamp;
 use rallypoint_cluster::{ClusterSecret, StoreUrl};
@@ -45,6 +45,7 @@ pub struct Settings {
     pub watch: Vec<WatchTarget>,
     pub history: HistorySettings,
     pub cluster: ClusterSettings,
+    pub export: ExportConfig,
     pub log: LogSettings,
 }
 
@@ -133,6 +134,7 @@ impl Default for Settings {
             watch: Vec::new(),
             history: HistorySettings::default(),
             cluster: ClusterSettings::default(),
+            export: ExportConfig::default(),
             log: LogSettings { level: tracing::Level::INFO, format: LogFormat::Text },
         }
     }

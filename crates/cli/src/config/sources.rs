@@ -96,6 +96,9 @@ impl Sources {
         for path in [&mut site.logo, &mut site.maps, &mut site.geoip].into_iter().flatten() {
             *path = folder.join(&*path);
         }
+        for path in [&mut settings.export.directory, &mut settings.export.key_file].into_iter().flatten() {
+            *path = folder.join(&*path);
+        }
         let mut warnings = Vec::new();
         if let Some(token_file) = settings.admin_token_file.take().map(|token_file| folder.join(token_file)) {
             match read_token(&token_file) {

@@ -152,7 +152,8 @@ fn every_setting_can_be_set_by_a_variable_and_by_a_flag() {
         let from_variable = Sources { variables, ..no_sources() }.load();
         match (setting.path, from_variable) {
             // Any text is valid.
-            ("data_dir" | "web.title" | "web.welcome" | "web.logo" | "web.maps" | "web.geoip", loaded) => {
+            ("data_dir" | "web.title" | "web.welcome" | "web.logo" | "web.maps" | "web.geoip", loaded)
+            | ("export.directory" | "export.key_file", loaded) => {
                 assert!(loaded.is_ok());
             }
             (path, loaded) => assert!(loaded.is_err(), "{path}"),

@@ -69,6 +69,18 @@ pub struct ListNote {
     pub malformed: usize,
     /// Time that connecting took, in milliseconds.
     pub connect_ms: f64,
+    /// The copy that it was read from, if the lobby did not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copy: Option<CopyNote>,
+}
+
+/// A copy of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CopyNote {
+    /// The mirror.
+    pub mirror: String,
+    /// The age of the copy, in seconds.
+    pub age_s: u64,
 }
 
 const COLUMNS: [Column; 9] = [

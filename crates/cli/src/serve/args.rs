@@ -48,6 +48,12 @@ pub struct Args {
     #[arg(long, value_name = "URL")]
     cluster: Option<String>,
 
+    /// Write signed copies of page and lists into this directory, for mirrors
+    ///
+    /// Any web server can publish them; rallypoint list and browse read them with --mirror while this lobby does not answer.
+    #[arg(long, value_name = "DIR")]
+    export: Option<PathBuf>,
+
     /// Any setting of the configuration file; can be repeated
     ///
     /// For example --set lobby.lease=2m --set lobby.allow_private=false. docs/configuration.md and --print-config list
@@ -73,6 +79,7 @@ Examples:
   rallypoint serve --config rallypoint.toml --check-config
   rallypoint serve --cluster redis://store.example.org
                                                       one of several lobbies
+  rallypoint serve --export /var/www/lobby            copies for mirrors
 
 Settings:
   Flags override environment variables, which override the file.
@@ -110,6 +117,11 @@ impl Args {
         }
         if let Some(dir) = &self.data_dir {
             flag("--data-dir", "data_dir", dir.display().to_string());
+        }
+        if let Some(dir) = &self.export {
+            // Relative to where the flag is written, not to the configuration file.
+            let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.clone());
+            flag("--export", "export.directory", dir.display().to_string());
         }
         if let Some(url) = &self.cluster {
             flag("--cluster", "cluster.url", url.clone());

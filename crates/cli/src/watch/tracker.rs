@@ -54,6 +54,8 @@ impl ChangeTracker {
             ScanEvent::ListFailed(index, error) => {
                 self.handle_list(*index, Some(WatchEventKind::ListFailed(error.clone())))
             }
+            // A list of a mirror is no event of a server.
+            ScanEvent::Mirror(..) => Vec::new(),
         }
     }
 

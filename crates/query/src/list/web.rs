@@ -24,7 +24,10 @@ use std::{
 };
 
 /// Default port of a lobby's page and API.
-const HTTP_PORT: NonZeroU16 = NonZeroU16::new(29_950).expect("29950 is not 0");
+pub(crate) const HTTP_PORT: NonZeroU16 = NonZeroU16::new(29_950).expect("29950 is not 0");
+
+/// The path of the API that lists the lobbies.
+pub(crate) const LOBBIES: &str = "/api/v1/lobbies";
 
 /// Maximum number of responses that a list is divided into.
 const MAX_PARTS: usize = 1_000;
@@ -54,8 +57,7 @@ pub(super) async fn fetch(
 
 /// The lists that the API of a lobby reports, with the names that its operator has given them.
 pub(super) async fn lists(host: &Host, config: &ScanConfig) -> Result<Vec<(LobbyId, Option<Arc<str>>)>, ProbeError> {
-    let url = HttpUrl { is_secure: false, host: host.clone(), port: HTTP_PORT, path: "/api/v1/lobbies".into() };
-    lists_at(&url, config).await
+    lists_at(&lobbies_url(host), config).await
 }
 
 async fn lists_at(url: &HttpUrl, config: &ScanConfig) -> Result<Vec<(LobbyId, Option<Arc<str>>)>, ProbeError> {
@@ -66,6 +68,11 @@ async fn lists_at(url: &HttpUrl, config: &ScanConfig) -> Result<Vec<(LobbyId, Op
         Some((lobby.id.parse().ok()?, name.map(|name| text::sanitize(&name).into())))
     };
     Ok(with_servers.filter_map(named).collect())
+}
+
+/// The address of a lobby's API at its default port: its lists, and the key of what it exports.
+pub(crate) fn lobbies_url(host: &Host) -> HttpUrl {
+    HttpUrl { is_secure: false, host: host.clone(), port: HTTP_PORT, path: LOBBIES.into() }
 }
 
 /// Parameters of a page that the API has as well: what they select is what the page shows.
@@ -100,21 +107,27 @@ fn candidates(path: &str) -> Vec<String> {
     candidates
 }
 
-struct Fetched {
-    response: HttpResponse,
-    from: SocketAddr,
-    connect_time: Duration,
+/// A response, and where it came from.
+pub(crate) struct Fetched {
+    pub response: HttpResponse,
+    pub from: SocketAddr,
+    pub connect_time: Duration,
 }
 
 async fn get(url: &HttpUrl, path: &str, config: &ScanConfig) -> Result<Fetched, ProbeError> {
     let url = HttpUrl { path: path.to_owned(), ..url.clone() };
+    get_at_most(&url, config, http::MAX_LIST).await
+}
+
+/// Reads a document of at most this many bytes.
+pub(crate) async fn get_at_most(url: &HttpUrl, config: &ScanConfig, max: usize) -> Result<Fetched, ProbeError> {
     let addrs = resolve(&url.host, url.port.get(), config.only_family()).await?;
     let start = Instant::now();
     let stream = connect(&addrs, config).await?;
     let connect_time = start.elapsed();
     let from = stream.peer;
     let request = HttpRequest { method: "GET", headers: &[("Accept", "application/json, text/plain")], body: &[] };
-    let response = http::send_over(stream, &url, request, http::MAX_LIST).await?;
+    let response = http::send_over(stream, url, request, max).await?;
     Ok(Fetched { response, from, connect_time })
 }
 
@@ -201,9 +214,10 @@ struct ServersDocument {
     servers: Vec<ServerDocument>,
 }
 
+/// A server of the API.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ServerDocument {
+pub(crate) struct ServerDocument {
     lobby: Option<String>,
     name: Option<String>,
     game: Option<String>,
@@ -230,7 +244,7 @@ struct AddressesDocument {
 
 impl ServerDocument {
     /// The server; `None` if it has no valid address.
-    fn into_server(self) -> Option<FetchedServer> {
+    pub fn into_server(self) -> Option<FetchedServer> {
         let shown =
             |text: Option<String>| text.filter(|text| !text.is_empty()).map(|text| text::sanitize(&text).into_owned());
         let address = |text: Option<String>| text.and_then(|text| text.parse::<SocketAddr>().ok());

@@ -36,6 +36,9 @@ pub(super) struct LobbiesResponse<'a> {
     slots: u64,
     /// The lobbies, those with the most players first.
     lobbies: Vec<Lobby<'a>>,
+    /// The public key (minisign) of the copies that this lobby writes for mirrors; null if it writes none.
+    #[schema(required, example = "RWSw4dWaD47V+w9rvl0NvKZ/9lcauIWwZXVtjJ6EKxyjBm17BOn53k8S")]
+    export_key: Option<String>,
 }
 
 /// A lobby with its totals.
@@ -96,7 +99,8 @@ fn all_lobbies(state: &AppState, headers: &HeaderMap) -> axum::http::Response<By
         .collect();
     lobbies.sort_by_key(|lobby| (Reverse((lobby.players, lobby.servers)), lobby.id));
     let Totals { servers, players, bots, slots } = snapshot.totals();
-    let list = LobbiesResponse { servers, players, bots, slots, lobbies };
+    let export_key = state.export.as_ref().map(|export| export.public_key().to_string());
+    let list = LobbiesResponse { servers, players, bots, slots, lobbies, export_key };
     response::json(&list, headers)
 }
 

@@ -1,7 +1,7 @@
 //! Metrics of the lobby: registry, checks, budgets, sockets, lists, saves, history.
 
 use super::{Exposition, MetricKind};
-use crate::state::AppState;
+use crate::{ExportStats, state::AppState};
 use rallypoint_limit::OverBudget;
 use rallypoint_lobby::{ClusterStatus, ListStats, SaveStats, SocketStats, Totals, unix_now};
 use rallypoint_lobby_proto::{RegistrationOutcome, RegistryStats, UnlistReason};
@@ -22,6 +22,21 @@ pub(super) fn export(out: &mut Exposition, state: &AppState) {
     if let Some(history) = &state.history {
         self::history(out, &history.stats());
     }
+    if let Some(export) = &state.export {
+        copies(out, &export.stats());
+    }
+}
+
+fn copies(out: &mut Exposition, stats: &ExportStats) {
+    out.counter("rallypoint_export_written_total", "Copies of the list written for mirrors.", stats.written);
+    out.counter("rallypoint_export_failed_total", "Copies of the list that could not be written.", stats.failed);
+    out.gauge(
+        "rallypoint_export_failing",
+        "Whether the last copy of the list could not be written.",
+        u8::from(stats.is_failing),
+    );
+    out.gauge("rallypoint_export_bytes", "Size of the files that the last copy of the list replaced.", stats.bytes);
+    out.gauge("rallypoint_export_time_seconds", "Unix time of the last copy of the list; 0 for none.", stats.last);
 }
 
 /// Names of nodes are not labels: they come from the store.

@@ -4,7 +4,7 @@ use super::server_row::ServerRow;
 use std::{fmt, time::Duration};
 
 /// A whole number with thousands separators: "10,000".
-pub(super) fn count(number: impl fmt::Display) -> String {
+pub(crate) fn count(number: impl fmt::Display) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -17,7 +17,7 @@ pub(super) fn count(number: impl fmt::Display) -> String {
 }
 
 /// A count with its noun in singular or plural: "1 server", "2 servers".
-pub(super) fn count_of(number: impl fmt::Display, noun: &str) -> String {
+pub(crate) fn count_of(number: impl fmt::Display, noun: &str) -> String {
     let number = count(number);
     let plural = if number == "1" { "" } else { "s" };
     format!("{number} {noun}{plural}")

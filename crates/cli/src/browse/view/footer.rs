@@ -24,6 +24,13 @@ pub fn line(model: &Model, theme: Theme, width: u16) -> Line<'static> {
     if let Some(text) = failed.filter(|_| model.shown().len() > 0) {
         return Line::styled(fit(&text, wide, false), theme.bad());
     }
+    let copied = model.lists.iter().find_map(|list| match &list.state {
+        ListState::Copied(text) => Some(format!(" {text}")),
+        _ => None,
+    });
+    if let Some(text) = copied {
+        return Line::styled(fit(&plain(&text), wide, false), theme.fair());
+    }
     if model.filter.is_active() {
         let text = format!(" Shown: {}   ", model.filter.describe());
         if columns(&text) + 10 <= wide {

@@ -1,0 +1,142 @@
+//! The flags for reading copies of a list while its lobby does not answer.
+
+use crate::{host::data_file, known_keys::KnownKeys, stdio::print_stderr};
+use jiff::SignedDuration;
+use rallypoint_query::{
+    HttpUrl, ProbeError,
+    mirror::{KeyPins, MirrorConfig, MirrorError, MirrorEvent, MirroredList, PinnedKey, PublicKey},
+};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+/// Where copies of lists are.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Mirrors")]
+pub struct MirrorArgs {
+    /// Where to read the list while the lobby does not answer: the URL of a copy that the lobby exports; can be repeated
+    ///
+    /// The copies of several mirrors are tried in this order. A copy counts only if the lobby has signed it.
+    #[arg(long = "mirror", value_name = "URL", env = "RALLYPOINT_MIRROR", value_delimiter = ',')]
+    urls: Vec<HttpUrl>,
+
+    /// The lobby's key for copies (minisign, 56 characters)
+    ///
+    /// Without it, the key that the lobby or else the mirror states at the first contact is remembered in
+    /// $XDG_DATA_HOME/rallypoint/known_lobbies (~/.local/share/...), and every other key is refused.
+    #[arg(long = "mirror-key", value_name = "KEY", requires = "urls")]
+    key: Option<PublicKey>,
+
+    // Not a doc comment, because of the brackets.
+    #[arg(long = "mirror-max-age", value_name = "TIME", requires = "urls", value_parser = age)]
+    #[arg(help = "Maximum age of a copy: 1h, 7d [default: what the lobby recommends in the copy, usually 24h]")]
+    max_age: Option<Duration>,
+}
+
+/// Keys of lobbies in a file.
+#[derive(Debug)]
+struct KnownLobbies {
+    known: Mutex<KnownKeys<PinnedKey>>,
+    /// Whether warnings are printed: not while the screen is in use.
+    prints: bool,
+}
+
+/// The file with the keys of lobbies.
+const FILE: &str = "known_lobbies";
+
+impl MirrorArgs {
+    /// The mirrors; `None` if there are none. `prints`: whether warnings go to standard error.
+    pub fn config(&self, prints: bool) -> Option<MirrorConfig> {
+        let pins = || KnownLobbies { known: Mutex::new(KnownKeys::load(data_file(FILE))), prints };
+        (!self.urls.is_empty()).then(|| MirrorConfig {
+            urls: self.urls.clone(),
+            key: self.key,
+            max_age: self.max_age,
+            pins: Arc::new(pins()),
+        })
+    }
+}
+
+impl KnownLobbies {
+    fn known(&self) -> MutexGuard<'_, KnownKeys<PinnedKey>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl KeyPins for KnownLobbies {
+    fn pinned(&self, lobby: &str) -> Option<PinnedKey> {
+        self.known().get(lobby)
+    }
+
+    fn pin(&self, lobby: &str, key: PinnedKey) {
+        if let Err(warning) = self.known().remember(lobby, key)
+            && self.prints
+        {
+            print_stderr(warning);
+        }
+    }
+}
+
+/// The copy that is shown, in one sentence.
+pub fn describe_copy(list: &MirroredList) -> String {
+    let MirroredList { lobby, url, cause, .. } = list;
+    let why = match cause {
+        ProbeError::NotFound | ProbeError::NoAddress(_) => "cannot be found",
+        ProbeError::TimedOut(_) | ProbeError::Refused | ProbeError::NoRoute(_) => "does not answer",
+        _ => "gives no list",
+    };
+    format!("{lobby} {why}; showing its list of {} ago, from {url}", list.age())
+}
+
+/// What else there is to say about the copy that is shown.
+pub fn warnings(list: &MirroredList) -> Vec<String> {
+    let older = list.older_by().map(|by| format!("warning: this copy is {by} older than one that was seen before"));
+    let key = list.new_key.map(|key| {
+        let lobby = &list.lobby;
+        format!("note: the key {key} is taken for that of {lobby} from now on; compare it with the one that its operator publishes")
+    });
+    older.into_iter().chain(key).collect()
+}
+
+/// Why the copy of a mirror is not used, and what to do about it.
+pub fn describe_failure(url: &HttpUrl, error: &MirrorError) -> String {
+    let hint = match error {
+        MirrorError::KeyChanged { .. } => "; if it has, give the new key once with --mirror-key",
+        MirrorError::TooOld { .. } => "; --mirror-max-age allows more",
+        _ => "",
+    };
+    format!("{url}: the copy is not used: {error}{hint}")
+}
+
+/// All lines about an event, for standard error.
+pub fn lines(event: &MirrorEvent) -> Vec<String> {
+    match event {
+        MirrorEvent::Failed { url, error } => vec![describe_failure(url, error)],
+        MirrorEvent::Used(list) => std::iter::once(describe_copy(list)).chain(warnings(list)).collect(),
+    }
+}
+
+/// Parses an age: `90s`, `12h`, `7d`.
+fn age(text: &str) -> Result<Duration, &'static str> {
+    const DAY: u64 = 86_400;
+    let days = text.strip_suffix('d').and_then(|days| days.trim().parse::<u64>().ok());
+    let days = days.map(|days| Duration::from_secs(days.saturating_mul(DAY)));
+    let parse = || text.parse::<SignedDuration>().ok().and_then(|time| Duration::try_from(time).ok());
+    let range = Duration::from_secs(1)..=Duration::from_secs(3_650 * DAY);
+    days.or_else(parse).filter(|age| range.contains(age)).ok_or("expected a time from 1s to 3650d, such as 1h or 7d")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_written_with_a_unit() {
+        assert_eq!(age("7d"), Ok(Duration::from_secs(7 * 86_400)));
+        assert_eq!(age("90m"), Ok(Duration::from_secs(5_400)));
+        for wrong in ["", "7", "0d", "0s", "-1h", "1e9d", "4000d", "99999999999999999999d"] {
+            assert!(age(wrong).is_err(), "{wrong}");
+        }
+    }
+}
