@@ -97,9 +97,15 @@ impl Pair {
 
 /// Waits until a condition holds.
 pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    /// On a busy machine a yield gives away tens of milliseconds, and some tests need thousands of round trips.
+    const ROUNDS_PER_YIELD: usize = 64;
     let deadline = Instant::now() + TIMEOUT;
+    let mut rounds = 0_usize;
     while !condition() {
         assert!(Instant::now() < deadline, "timed out waiting until {what}");
-        std::thread::yield_now();
+        rounds += 1;
+        if rounds.is_multiple_of(ROUNDS_PER_YIELD) {
+            std::thread::yield_now();
+        }
     }
 }
