@@ -70,6 +70,12 @@ fn measure() -> Result<String, Failure> {
     goals.add("a graph of 30 days, the slowest", duration(slowest), "less than 20 ms", slowest < MAX_GRAPH_TIME);
     let mut writing = Table::new(&["", "median", "99 %"]);
     writing.row(["writing a minute of 10,000 servers".to_owned(), duration(month.middle), duration(month.late)]);
+    let [middle, late, _] = trends(&path)?;
+    writing.row([
+        "reading the last day and week of all of them, once an hour".to_owned(),
+        duration(middle),
+        duration(late),
+    ]);
     Ok(format!(
         "{goals}\nOn {}.\n\n{graphs}\nEach {GRAPHS} times, of another server and with a newly opened file each time; the \
          file is in the page cache.\n\n{writing}\n{} consecutive minutes, written by a background thread. \
@@ -140,6 +146,22 @@ fn graph(path: &Path, days: i64, subject: &dyn Fn(usize) -> Subject) -> Result<G
     times.sort_unstable();
     let [middle, late, slowest] = quantiles(&times);
     Ok(Graph { points, middle, late, slowest })
+}
+
+/// The times of reading the trends of all servers, for the list of the web server.
+fn trends(path: &Path) -> Result<[Duration; 3], Failure> {
+    let reader = HistoryReader::open(path).map_err(|error| Failure(error.to_string()))?;
+    let mut times = Vec::new();
+    for _ in 0..20 {
+        let began = Instant::now();
+        let trends = reader.trends(END).map_err(|error| Failure(error.to_string()))?;
+        times.push(began.elapsed());
+        if trends.len() < SERVERS / 2 {
+            return Err(Failure(format!("only {} servers have a trend", trends.len())));
+        }
+    }
+    times.sort_unstable();
+    Ok(quantiles(&times))
 }
 
 /// The median, the 99th percentile, and the maximum.

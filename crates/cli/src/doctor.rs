@@ -200,7 +200,8 @@ impl Doctor<'_> {
         }
         let is_listed = self.diagnosis.matching().next().is_some();
         let outcomes = self.fetch_outcomes().await;
-        if !is_listed {
+        // With another transport it is in this list.
+        if !self.diagnosis.is_port_listed() {
             self.diagnosis.is_in_another_list = outcomes.iter().flatten().any(|outcomes| self.is_accepted(outcomes));
         }
         self.report_listing()?;

@@ -165,6 +165,12 @@ impl Diagnosis {
         })
     }
 
+    /// Whether the list has a server at the address and port, with any transport.
+    pub fn is_port_listed(&self) -> bool {
+        let mut endpoints = self.listed.iter().flat_map(|listed| &listed.endpoints);
+        endpoints.any(|addr| self.port.is_none_or(|port| addr.port() == port))
+    }
+
     /// Whether a UDP server is not running: its port is closed at all addresses. A missing answer would not prove that, as a
     /// game need not answer queries.
     pub fn is_down(&self) -> bool {
