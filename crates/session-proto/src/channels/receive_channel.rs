@@ -13,6 +13,10 @@ const CREDIT_INTERVAL: u64 = CREDIT_WINDOW / 4;
 /// Maximum number of unfinished messages of an expiring channel: the oldest are given up, because they may have expired.
 const MAX_EXPIRING: usize = 64;
 
+/// Number of later messages after which an unfinished message of an expiring channel is given up: its sequence will be used
+/// again, and the fragments of two messages must not be mixed.
+const EXPIRING_RANGE: u64 = 1 << 14;
+
 /// What becomes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Delivery {
@@ -61,7 +65,10 @@ enum State {
         partial: Option<(u16, PartialMessage)>,
     },
     Expiring {
-        partial: VecDeque<(u16, PartialMessage)>,
+        /// The highest position so far.
+        newest: u64,
+        /// Unfinished messages by position, in the order of their first fragments.
+        partial: VecDeque<(u64, PartialMessage)>,
     },
 }
 
@@ -92,7 +99,7 @@ impl ReceiveChannel {
                 State::Unordered { next: 0, arrived: VecDeque::new(), partial: BTreeMap::new(), credited: 0 }
             }
             ChannelMode::Sequenced => State::Sequenced { newest: None, partial: None },
-            ChannelMode::Expiring => State::Expiring { partial: VecDeque::new() },
+            ChannelMode::Expiring => State::Expiring { newest: 0, partial: VecDeque::new() },
         };
         Self { index, has_receipts: channel.receipts, max_size, state }
     }
@@ -143,7 +150,9 @@ impl ReceiveChannel {
                 }
                 Ok((Delivery::Now, sequence.into()))
             }
-            State::Expiring { .. } => Ok((Delivery::Now, sequence.into())),
+            State::Expiring { newest, partial } => {
+                Ok((Delivery::Now, advance_expiring(newest, partial, sequence, out)))
+            }
         }
     }
 
@@ -209,22 +218,23 @@ impl ReceiveChannel {
                     complete(self.index, sequence.into(), message, out);
                 }
             }
-            State::Expiring { partial } => {
-                let known = partial.iter().position(|(other, _)| *other == sequence);
+            State::Expiring { newest, partial } => {
+                let number = advance_expiring(newest, partial, sequence, out);
+                let known = partial.iter().position(|(other, _)| *other == number);
                 let known = known.unwrap_or_else(|| {
                     if partial.len() >= MAX_EXPIRING
                         && let Some((_, dropped)) = partial.pop_front()
                     {
                         *out.memory -= dropped.memory();
                     }
-                    partial.push_back((sequence, new(out.memory)));
+                    partial.push_back((number, new(out.memory)));
                     partial.len() - 1
                 });
                 let Some((_, message)) = partial.get_mut(known) else { return Ok(()) };
                 if insert(message, out.memory)?
                     && let Some((_, message)) = partial.remove(known)
                 {
-                    complete(self.index, sequence.into(), message, out);
+                    complete(self.index, number, message, out);
                 }
             }
         }
@@ -261,6 +271,23 @@ fn position(next: u64, sequence: u16) -> Option<u64> {
 
 fn is_newer(sequence: u16, than: u16) -> bool {
     (1..1 << 15).contains(&sequence.wrapping_sub(than))
+}
+
+/// The position of a sequence of an expiring channel: the one nearest to the newest. Gives up unfinished messages that are far
+/// behind.
+fn advance_expiring(
+    newest: &mut u64,
+    partial: &mut VecDeque<(u64, PartialMessage)>,
+    sequence: u16,
+    out: &mut Output<'_>,
+) -> u64 {
+    let ahead = sequence.wrapping_sub(*newest as u16).cast_signed();
+    let number = newest.saturating_add_signed(ahead.into());
+    *newest = number.max(*newest);
+    while let Some((_, dropped)) = partial.pop_front_if(|(position, _)| *position + EXPIRING_RANGE <= *newest) {
+        *out.memory -= dropped.memory();
+    }
+    number
 }
 
 fn is_marked(next: u64, arrived: &VecDeque<bool>, number: u64) -> bool {
@@ -312,5 +339,35 @@ fn drain(channel: ChannelIndex, next: &mut u64, waiting: &mut BTreeMap<u64, Wait
     {
         out.ready.push_back((channel, *next, bytes));
         *next += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: usize = 10;
+
+    #[test]
+    fn w112_fragments_of_two_expiring_messages_with_the_same_sequence_are_not_mixed() {
+        let settings = Channel::new(ChannelMode::Expiring, 100);
+        let mut channel = ReceiveChannel::new(ChannelIndex::default(), &settings, 100);
+        let mut ready = VecDeque::new();
+        let mut memory = 0;
+        let mut out = Output { ready: &mut ready, memory: &mut memory };
+        let fragment = |index, count, body| Fragment { sequence: 5, index, count, body, size: SIZE };
+        // The other fragments have expired.
+        channel.handle_fragment(fragment(0, 3, &[1; SIZE]), &mut out).unwrap();
+        for sequence in 6..=u16::MAX {
+            channel.handle_message(sequence, b"whole", &mut out).unwrap();
+        }
+        assert_eq!(*out.memory, 0, "an unfinished message is given up");
+        for sequence in 0..5 {
+            channel.handle_message(sequence, b"whole", &mut out).unwrap();
+        }
+        channel.handle_fragment(fragment(1, 2, &[2; 3]), &mut out).unwrap();
+        channel.handle_fragment(fragment(0, 2, &[2; SIZE]), &mut out).unwrap();
+        let (_, number, bytes) = ready.pop_front().unwrap();
+        assert_eq!((number, bytes), ((1 << 16) + 5, vec![2; SIZE + 3]));
     }
 }
