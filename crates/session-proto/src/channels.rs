@@ -26,6 +26,7 @@ mod send_channel;
 mod sender;
 mod server;
 mod session;
+mod session_table;
 mod table;
 mod token;
 

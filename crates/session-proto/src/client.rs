@@ -181,6 +181,15 @@ impl Client {
         connection.recv()
     }
 
+    /// The message that [`recv`](Self::recv) returned last.
+    pub(crate) fn last_received(&self) -> &[u8] {
+        match (self.unread.front(), &self.state) {
+            (Some(unread), _) => unread.as_ref().map_or(&[], ReceiveBuffer::last_read),
+            (None, State::Connected(connection)) => connection.last_received(),
+            (None, _) => &[],
+        }
+    }
+
     /// Ends the session: delivers the messages that are left, then sends a disconnect. A login is abandoned.
     pub fn close(&mut self, now: Instant) {
         self.is_closing = true;

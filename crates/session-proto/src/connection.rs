@@ -406,6 +406,11 @@ impl Connection {
         self.receive.buffer.read()
     }
 
+    /// The message that [`recv`](Self::recv) returned last.
+    pub(crate) fn last_received(&self) -> &[u8] {
+        self.receive.buffer.last_read()
+    }
+
     /// Whether all numbers of an encrypted session are used (S21).
     fn has_used_all_numbers(&self) -> bool {
         self.is_encrypted() && self.send.buffer.next_number().get() >= MessageNumber::ENCRYPTED_END.get()

@@ -187,6 +187,12 @@ impl Endpoint {
         self.slot(player)?.connection.recv()
     }
 
+    /// The message that [`recv`](Self::recv) returned last, for the same player.
+    pub(crate) fn last_received(&self, player: PlayerId) -> &[u8] {
+        let connection = self.connection(player);
+        connection.map_or_else(|| self.departed.last_received(player), Connection::last_received)
+    }
+
     /// Ends a player's session: delivers the messages that are left, then sends a disconnect with this reason. Returns false
     /// if the player does not exist.
     pub fn disconnect(&mut self, now: Instant, player: PlayerId, reason: &str) -> bool {

@@ -2,6 +2,7 @@
 
 use super::{
     ChannelFault, ChannelIndex, ChannelTable, ConnectToken, MessageId, TokenError,
+    receiver::PayloadSource,
     sender::FillLimits,
     session::{ChannelSession, parse_hello, send_hello},
 };
@@ -55,7 +56,6 @@ pub struct ChannelClient {
     /// Events may have been raised since they were handled: once for many datagrams.
     has_input: bool,
     now: Instant,
-    scratch: Vec<u8>,
 }
 
 impl ChannelClientConfig {
@@ -99,7 +99,6 @@ impl ChannelClient {
             poll_interval: Duration::ZERO,
             has_input: false,
             now,
-            scratch: Vec::new(),
         })
     }
 
@@ -167,9 +166,12 @@ impl ChannelClient {
         self.now = now;
         self.handle_input();
         let Self { client, session, .. } = self;
-        let received = session.as_mut()?.next_message(|payload| pull(client, payload));
+        let received = session.as_mut()?.next_message(client);
         match received {
-            Ok(Some(channel)) => return self.session.as_ref().map(|session| (channel, session.message())),
+            Ok(Some(channel)) => {
+                let last = self.client.last_received();
+                return self.session.as_ref().map(|session| (channel, session.message(last)));
+            }
             Ok(None) => {}
             Err(fault) => self.abort(now, fault),
         }
@@ -253,10 +255,8 @@ impl ChannelClient {
 
     /// Reads the server's hello.
     fn handle_hello(&mut self) {
-        if !pull(&mut self.client, &mut self.scratch) {
-            return;
-        }
-        let checked = parse_hello(&self.table, &self.scratch).map(|_| ());
+        let Some(payload) = self.client.recv() else { return };
+        let checked = parse_hello(&self.table, payload).map(|_| ());
         match (checked, &mut self.session, self.client.connection_mut()) {
             (Ok(()), Some(session), Some(connection)) => {
                 session.open(connection);
@@ -309,12 +309,10 @@ impl ChannelClient {
     }
 }
 
-/// Copies the next payload of the session. Returns false if there is none.
-fn pull(client: &mut Client, payload: &mut Vec<u8>) -> bool {
-    let Some(received) = client.recv() else { return false };
-    payload.clear();
-    payload.extend_from_slice(received);
-    true
+impl PayloadSource for Client {
+    fn next_payload(&mut self) -> Option<&[u8]> {
+        self.recv()
+    }
 }
 
 impl Machine for ChannelClient {

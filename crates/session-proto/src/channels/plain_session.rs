@@ -1,6 +1,6 @@
 //! The session of a player without channels on a server that has them (W115): one channel, as a stream (S33).
 
-use super::{ChannelFault, ChannelIndex, ChannelTable};
+use super::{ChannelFault, ChannelIndex, ChannelTable, receiver::PayloadSource};
 use crate::{Connection, DisconnectReason, SendError, StreamError, StreamReader, StreamWriter};
 use std::time::Instant;
 
@@ -106,10 +106,7 @@ impl PlainSession {
     }
 
     /// Moves to the next message, and returns its channel.
-    pub fn next_message(
-        &mut self,
-        mut pull: impl FnMut(&mut Vec<u8>) -> bool,
-    ) -> Result<Option<ChannelIndex>, ChannelFault> {
+    pub fn next_message(&mut self, source: &mut impl PayloadSource) -> Result<Option<ChannelIndex>, ChannelFault> {
         if matches!(self.state, State::AwaitingDecision | State::Aborted) {
             return Ok(None);
         }
@@ -119,10 +116,8 @@ impl PlainSession {
                 self.message.extend_from_slice(frame);
                 return Ok(Some(self.channel));
             }
-            if !pull(&mut self.message) {
-                return Ok(None);
-            }
-            self.reader.push(&self.message).map_err(|_| ChannelFault::TooLarge(self.channel.get()))?;
+            let Some(payload) = source.next_payload() else { return Ok(None) };
+            self.reader.push(payload).map_err(|_| ChannelFault::TooLarge(self.channel.get()))?;
         }
     }
 

@@ -1,8 +1,8 @@
 //! The session of one player: with channels, or without (W115).
 
 use super::{
-    ChannelFault, ChannelIndex, MessageId, Payload, plain_session::PlainSession, sender::FillLimits,
-    session::ChannelSession,
+    ChannelFault, ChannelIndex, MessageId, Payload, plain_session::PlainSession, receiver::PayloadSource,
+    sender::FillLimits, session::ChannelSession,
 };
 use crate::{Connection, DisconnectReason, NewPlayer, SendError};
 use std::time::Instant;
@@ -107,20 +107,18 @@ impl Layer {
     }
 
     /// Moves to the next message, and returns its channel.
-    pub fn next_message(
-        &mut self,
-        pull: impl FnMut(&mut Vec<u8>) -> bool,
-    ) -> Result<Option<ChannelIndex>, ChannelFault> {
+    pub fn next_message(&mut self, source: &mut impl PayloadSource) -> Result<Option<ChannelIndex>, ChannelFault> {
         match self {
-            Self::Channels(session) => session.next_message(pull),
-            Self::Plain(session) => session.next_message(pull),
+            Self::Channels(session) => session.next_message(source),
+            Self::Plain(session) => session.next_message(source),
         }
     }
 
     /// The bytes of the message that [`next_message`](Self::next_message) moved to.
-    pub fn message(&self) -> &[u8] {
+    /// `last`: the payload that the source returned last.
+    pub fn message<'a>(&'a self, last: &'a [u8]) -> &'a [u8] {
         match self {
-            Self::Channels(session) => session.message(),
+            Self::Channels(session) => session.message(last),
             Self::Plain(session) => session.message(),
         }
     }

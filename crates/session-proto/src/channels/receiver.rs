@@ -24,10 +24,10 @@ const MAX_RECORDS: usize = MAX_DATAGRAM / 5;
 #[derive(Debug)]
 pub(super) struct Receiver {
     channels: Vec<ReceiveChannel>,
-    /// The payload that is being read, and the offset of its next record.
+    /// A payload of which records are left, and the offset of the next one.
     payload: Vec<u8>,
     offset: usize,
-    /// Complete messages that are not in `payload`.
+    /// Complete messages that are in no payload.
     ready: VecDeque<(ChannelIndex, u64, Vec<u8>)>,
     /// The message that the application is reading.
     current: Current,
@@ -36,6 +36,12 @@ pub(super) struct Receiver {
     max_memory: usize,
     /// Length of the body of every fragment but the last.
     fragment: usize,
+}
+
+/// Where payloads come from.
+pub(super) trait PayloadSource {
+    /// The next payload, if there is one.
+    fn next_payload(&mut self) -> Option<&[u8]>;
 }
 
 /// What the receiver has to tell the peer.
@@ -50,7 +56,9 @@ pub(super) struct Replies {
 /// Where the message is that the application is reading.
 #[derive(Clone, Debug)]
 enum Current {
-    /// In the payload.
+    /// In the payload that the source returned last.
+    Source(Range<usize>),
+    /// In the payload of which records are left.
     Payload(Range<usize>),
     /// In a buffer of its own.
     Stored(Vec<u8>),
@@ -79,7 +87,7 @@ impl Receiver {
         let under_way = window * (MAX_DATAGRAM + ENTRY) + messages * ENTRY;
         Self {
             channels,
-            payload: Vec::with_capacity(MAX_DATAGRAM),
+            payload: Vec::new(),
             offset: 0,
             ready: VecDeque::new(),
             current: Current::Payload(0..0),
@@ -108,63 +116,85 @@ impl Receiver {
         !self.ready.is_empty() || self.offset < self.payload.len()
     }
 
-    /// Moves to the next message, and returns its channel. `pull` writes the next payload into the given buffer, or returns
-    /// false if there is none.
+    /// Moves to the next message, and returns its channel.
     pub fn next(
         &mut self,
         sender: &mut Sender,
         replies: &mut Replies,
-        mut pull: impl FnMut(&mut Vec<u8>) -> bool,
+        source: &mut impl PayloadSource,
     ) -> Result<Option<ChannelIndex>, ChannelFault> {
         loop {
             if let Some((channel, number, bytes)) = self.ready.pop_front() {
                 self.memory -= memory_of(&bytes);
                 self.current = Current::Stored(bytes);
-                self.on_delivered(channel, number, replies)?;
+                let position = usize::from(channel.get());
+                if self.channels.get(position).is_some_and(|channel| channel.has_receipts) {
+                    replies.push_receipt(channel, number)?;
+                }
                 return Ok(Some(channel));
             }
-            if self.offset >= self.payload.len() {
-                self.offset = 0;
-                self.payload.clear();
-                if !pull(&mut self.payload) {
-                    return Ok(None);
+            let delivered = if self.offset < self.payload.len() {
+                let payload = std::mem::take(&mut self.payload);
+                let handled = self.handle_record(payload.get(self.offset..).unwrap_or_default(), sender, replies);
+                self.payload = payload;
+                let (end, delivered) = handled?;
+                self.offset += end;
+                if let Some((_, length)) = delivered {
+                    self.current = Current::Payload(self.offset - length..self.offset);
                 }
-            }
-            if let Some((channel, number)) = self.handle_record(sender, replies)? {
-                self.on_delivered(channel, number, replies)?;
+                delivered
+            } else {
+                let Some(payload) = source.next_payload() else { return Ok(None) };
+                let (end, delivered) = self.handle_record(payload, sender, replies)?;
+                if let Some((_, length)) = delivered {
+                    self.current = Current::Source(end - length..end);
+                }
+                // The rest of the payload is read later, when the source may have no copy of it any more.
+                if end < payload.len() {
+                    self.payload.clear();
+                    self.payload.extend_from_slice(payload);
+                    self.offset = end;
+                }
+                delivered
+            };
+            if let Some((channel, _)) = delivered {
                 return Ok(Some(channel));
             }
         }
     }
 
-    /// The bytes of the message that [`next`](Self::next) moved to.
-    pub fn message(&self) -> &[u8] {
+    /// The bytes of the message that [`next`](Self::next) moved to. `last`: the payload that the source returned last.
+    pub fn message<'a>(&'a self, last: &'a [u8]) -> &'a [u8] {
         match &self.current {
+            Current::Source(range) => last.get(range.clone()).unwrap_or_default(),
             Current::Payload(range) => self.payload.get(range.clone()).unwrap_or_default(),
             Current::Stored(bytes) => bytes,
         }
     }
 
-    /// Handles the next record. Returns its channel and position if it is a message that is delivered at once.
+    /// Handles the first record of `bytes`. Returns its end; and its channel and the length of its body, if it is a message that
+    /// is delivered at once. The body is the end of the record.
     fn handle_record(
         &mut self,
+        bytes: &[u8],
         sender: &mut Sender,
         replies: &mut Replies,
-    ) -> Result<Option<(ChannelIndex, u64)>, ChannelFault> {
-        let Self { channels, payload, offset, ready, memory, fragment, current, .. } = self;
-        let mut rest = records(payload.get(*offset..).unwrap_or_default());
-        let Some(record) = rest.next() else { return Ok(None) };
+    ) -> Result<(usize, Option<(ChannelIndex, usize)>), ChannelFault> {
+        let Self { channels, ready, memory, fragment, .. } = self;
+        let mut rest = records(bytes);
+        let Some(record) = rest.next() else { return Ok((bytes.len(), None)) };
         let record = record.map_err(|error| ChannelFault::Malformed(error.field))?;
-        *offset = payload.len() - rest.remaining();
+        let end = bytes.len() - rest.remaining();
         let mut out = Output { ready, memory };
         let mut delivered = None;
         let channel = match record {
             Record::Message { channel, sequence, body } => {
                 let known = find(channels, channel)?;
                 if let (Delivery::Now, number) = known.handle_message(sequence, body, &mut out)? {
-                    // The body is the end of the record.
-                    *current = Current::Payload(*offset - body.len()..*offset);
-                    delivered = Some((channel, number));
+                    if known.has_receipts {
+                        replies.push_receipt(channel, number)?;
+                    }
+                    delivered = Some((channel, body.len()));
                 }
                 known
             }
@@ -179,7 +209,7 @@ impl Receiver {
                     ControlRecord::Receipt { channel, sequences } => sender.handle_receipt(channel, sequences)?,
                     ControlRecord::Credit { channel, sequence } => sender.handle_credit(channel, sequence)?,
                 }
-                return Ok(None);
+                return Ok((end, None));
             }
         };
         if let Some(sequence) = channel.take_credit() {
@@ -188,16 +218,7 @@ impl Receiver {
         if self.memory > self.max_memory {
             return Err(ChannelFault::Unfinished);
         }
-        Ok(delivered)
-    }
-
-    /// A message is handed to the application.
-    fn on_delivered(&self, channel: ChannelIndex, number: u64, replies: &mut Replies) -> Result<(), ChannelFault> {
-        let position = usize::from(channel.get());
-        if self.channels.get(position).is_some_and(|channel| channel.has_receipts) {
-            replies.push_receipt(position, number as u16)?;
-        }
-        Ok(())
+        Ok((end, delivered))
     }
 }
 
@@ -214,6 +235,18 @@ impl Replies {
         self.count == 0
     }
 
+    /// Drops everything.
+    pub fn clear(&mut self) {
+        self.receipts.iter_mut().for_each(VecDeque::clear);
+        self.credits.clear();
+        self.count = 0;
+    }
+
+    /// Bytes of memory that receipts take.
+    pub fn memory(&self) -> usize {
+        self.count * size_of::<u16>()
+    }
+
     fn push_credit(&mut self, channel: ChannelIndex, sequence: u16) {
         self.count += 1;
         if let Some(known) = self.credits.iter_mut().find(|(other, _)| *other == channel) {
@@ -224,12 +257,13 @@ impl Replies {
         }
     }
 
-    fn push_receipt(&mut self, channel: usize, sequence: u16) -> Result<(), ChannelFault> {
-        let Some(receipts) = self.receipts.get_mut(channel) else { return Ok(()) };
+    /// A message at this position of a channel is handed to the application.
+    fn push_receipt(&mut self, channel: ChannelIndex, number: u64) -> Result<(), ChannelFault> {
+        let Some(receipts) = self.receipts.get_mut(usize::from(channel.get())) else { return Ok(()) };
         if receipts.len() >= MAX_PENDING_RECEIPTS {
             return Err(ChannelFault::Receipts);
         }
-        receipts.push_back(sequence);
+        receipts.push_back(number as u16);
         self.count += 1;
         Ok(())
     }

@@ -57,7 +57,7 @@ pub(super) struct QueuedMessage {
     pub number: u64,
     /// Number of fragments that were sent.
     pub fragments_sent: u16,
-    expires_at: Option<Instant>,
+    pub expires_at: Option<Instant>,
 }
 
 /// The sending half of a channel.
@@ -147,21 +147,14 @@ impl SendChannel {
         (!self.mode.is_reliable() || front.number < self.credit_end).then_some(front)
     }
 
-    /// Assigns the position of the next message if it has none, and returns it with its expiry.
-    pub fn start_front(&mut self) -> Option<(u64, Option<Instant>)> {
+    /// Assigns the position of the next message if it has none, and returns that message.
+    pub fn start_front(&mut self) -> Option<&mut QueuedMessage> {
         let front = self.queue.front_mut()?;
         if !self.mode.is_reliable() && front.fragments_sent == 0 {
             front.number = self.next_number;
             self.next_number += 1;
         }
-        Some((front.number, front.expires_at))
-    }
-
-    /// A fragment of the next message was sent.
-    pub fn on_fragment_sent(&mut self) {
-        if let Some(front) = self.queue.front_mut() {
-            front.fragments_sent += 1;
-        }
+        Some(front)
     }
 
     /// Removes the next message, which was sent.
@@ -277,8 +270,7 @@ mod tests {
     fn w117_a_message_that_is_sent_in_part_has_no_receipt_and_no_credit() {
         let mut channel = sent(1);
         channel.push(Instant::now(), Payload::Owned(vec![1; 5_000]), &mut Vec::new()).unwrap();
-        channel.start_front();
-        channel.on_fragment_sent();
+        channel.start_front().unwrap().fragments_sent += 1;
         assert_eq!(channel.on_receipt(1), None);
         assert!(channel.on_credit(1) && !channel.on_credit(2));
     }

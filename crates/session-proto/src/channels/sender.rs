@@ -27,6 +27,9 @@ const MAX_RECEIPTS: usize = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Sender {
     channels: Vec<SendChannel>,
+    /// The channels with messages that wait, and those whose messages expire, as bit sets.
+    waiting: u32,
+    expiring: u32,
     /// The channels by priority; those that have the same take turns.
     order: Vec<PriorityGroup>,
     writer: RecordWriter,
@@ -50,6 +53,8 @@ pub(super) struct FillLimits {
 #[derive(Debug)]
 struct PriorityGroup {
     channels: Vec<usize>,
+    /// The same as a bit set.
+    set: u32,
     /// The position in `channels` of the one that is served first.
     next: usize,
 }
@@ -85,12 +90,17 @@ impl Sender {
             match order.last_mut() {
                 Some(group) if group.channels.first().and_then(priority) == priority(&position) => {
                     group.channels.push(position);
+                    group.set |= bit(position);
                 }
-                _ => order.push(PriorityGroup { channels: vec![position], next: 0 }),
+                _ => order.push(PriorityGroup { channels: vec![position], set: bit(position), next: 0 }),
             }
         }
+        let is_expiring = |channel: &&SendChannel| channel.mode == ChannelMode::Expiring;
+        let expiring = channels.iter().filter(is_expiring).fold(0, |set, channel| set | 1 << channel.index.get());
         Self {
             channels,
+            waiting: 0,
+            expiring,
             order,
             writer: RecordWriter::new(0),
             droppable: DroppablePayloads::default(),
@@ -102,9 +112,12 @@ impl Sender {
 
     /// Queues a message.
     pub fn send(&mut self, now: Instant, channel: ChannelIndex, payload: Payload) -> Result<MessageId, SendError> {
-        let Self { channels, spare, .. } = self;
-        let channel = channels.get_mut(usize::from(channel.get())).ok_or(SendError::NoChannel)?;
-        channel.push(now, payload, spare)
+        let Self { channels, spare, waiting, .. } = self;
+        let position = usize::from(channel.get());
+        let channel = channels.get_mut(position).ok_or(SendError::NoChannel)?;
+        let id = channel.push(now, payload, spare)?;
+        *waiting |= bit(position);
+        Ok(id)
     }
 
     /// Queues a copy of a message.
@@ -117,7 +130,7 @@ impl Sender {
 
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.channels.iter().all(SendChannel::is_empty)
+        self.waiting == 0
     }
 
     /// Whether a message of a reliable channel waits.
@@ -170,8 +183,8 @@ impl Sender {
     pub fn fill(&mut self, now: Instant, connection: &mut Connection, replies: &mut Replies, limits: FillLimits) {
         let FillLimits { mut allowance, poll_interval } = limits;
         self.droppable.expire(now, |number| connection.discard(number));
-        for channel in &mut self.channels {
-            channel.expire(now, &mut self.spare);
+        if self.waiting & self.expiring != 0 {
+            self.expire_waiting(now);
         }
         let mut source = Source::default();
         if replies.is_empty() && self.is_empty() {
@@ -218,6 +231,16 @@ impl Sender {
         connection.set_source(source);
     }
 
+    /// Drops messages that wait and are late.
+    fn expire_waiting(&mut self, now: Instant) {
+        for (position, channel) in self.channels.iter_mut().enumerate() {
+            channel.expire(now, &mut self.spare);
+            if channel.is_empty() {
+                self.waiting &= !bit(position);
+            }
+        }
+    }
+
     /// The kind of the most urgent message that may be sent. Otherwise `wake_at` is set if one may be sent later.
     fn next_kind(
         &mut self,
@@ -225,10 +248,9 @@ impl Sender {
         is_bulk_admitted: bool,
         wake_at: &mut Option<Instant>,
     ) -> Option<PayloadKind> {
-        for group in &self.order {
-            for offset in 0..group.channels.len() {
-                let position = (group.next + offset) % group.channels.len();
-                let channel = group.channels.get(position).and_then(|&index| self.channels.get_mut(index));
+        for group in self.order.iter().filter(|group| group.set & self.waiting != 0) {
+            for (_, index) in group.turns() {
+                let channel = self.channels.get_mut(index);
                 let Some(channel) = channel.filter(|channel| channel.front().is_some()) else { continue };
                 let kind = PayloadKind::of(channel.mode);
                 if kind == PayloadKind::Reliable && !is_bulk_admitted {
@@ -260,44 +282,52 @@ impl Sender {
                 return contents;
             }
         }
-        let Self { channels, order, writer, droppable, spare, .. } = self;
+        let Self { channels, waiting, order, writer, droppable, spare, .. } = self;
         for group in order {
-            let first = group.next;
-            for offset in 0..group.channels.len() {
-                let position = (first + offset) % group.channels.len();
-                let channel = group.channels.get(position).and_then(|&index| channels.get_mut(index));
+            if group.set & *waiting == 0 {
+                continue;
+            }
+            let mut served_last = None;
+            for (turn, index) in group.turns() {
+                let channel = channels.get_mut(index).filter(|_| *waiting & bit(index) != 0);
                 let Some(channel) = channel.filter(|channel| PayloadKind::of(channel.mode) == kind) else { continue };
                 let before = writer.len();
-                pack_channel(now, channel, writer, spare, |channel, is_start, expires_at| {
-                    if channel.mode == ChannelMode::Sequenced {
+                pack_channel(now, channel, writer, spare, |channel, mode, is_start, expires_at| {
+                    if mode == ChannelMode::Sequenced {
                         if is_start {
-                            droppable.supersede(now, channel.index, |number| connection.discard(number));
+                            droppable.supersede(now, channel, |number| connection.discard(number));
                         }
-                        contents.newest_of |= 1 << channel.index.get();
+                        contents.newest_of |= 1 << channel.get();
                     }
                     contents.expires_at = contents.expires_at.max(expires_at);
                 });
+                if channel.is_empty() {
+                    *waiting &= !bit(index);
+                }
                 let packed = writer.len() - before;
                 if packed > 0 {
-                    group.next = (position + 1) % group.channels.len();
+                    served_last = Some(turn);
                     if let Some(rate) = &mut channel.rate {
                         rate.on_send(packed);
                     }
                 }
+            }
+            if let Some(turn) = served_last {
+                group.next = if turn + 1 < group.channels.len() { turn + 1 } else { 0 };
             }
         }
         contents
     }
 }
 
-/// Packs the next messages of a channel, as far as they fit. `on_part` is called for each part, with whether it is the first of
-/// its message, and when that expires.
+/// Packs the next messages of a channel, as far as they fit. `on_part` is called for each part, with the channel and its mode,
+/// whether it is the first of its message, and when that expires.
 fn pack_channel(
     now: Instant,
     channel: &mut SendChannel,
     writer: &mut RecordWriter,
     spare: &mut Vec<Vec<u8>>,
-    mut on_part: impl FnMut(&SendChannel, bool, Option<Instant>),
+    mut on_part: impl FnMut(ChannelIndex, ChannelMode, bool, Option<Instant>),
 ) {
     let mut is_first = true;
     while let Some(front) = channel.front() {
@@ -319,23 +349,40 @@ fn pack_channel(
             return;
         }
         is_first = false;
-        let Some((number, expires_at)) = channel.start_front() else { return };
-        on_part(channel, is_start, expires_at);
-        let Some(front) = channel.front() else { return };
+        let own = channel.index;
+        let mode = channel.mode;
+        let Some(front) = channel.start_front() else { return };
+        on_part(own, mode, is_start, front.expires_at);
         let bytes = front.payload.as_bytes();
-        let sequence = number as u16;
+        let sequence = front.number as u16;
         if is_whole {
-            writer.message(channel.index, sequence, bytes);
+            writer.message(own, sequence, bytes);
             channel.pop(spare);
             continue;
         }
         let count = length.div_ceil(fragment) as u16;
         let index = front.fragments_sent;
-        writer.fragment(channel.index, sequence, index, count, bytes.get(offset..offset + part).unwrap_or_default());
-        channel.on_fragment_sent();
+        writer.fragment(own, sequence, index, count, bytes.get(offset..offset + part).unwrap_or_default());
+        front.fragments_sent += 1;
         if index + 1 == count {
             channel.pop(spare);
         }
+    }
+}
+
+/// A bit set with one channel.
+const fn bit(position: usize) -> u32 {
+    1 << position
+}
+
+impl PriorityGroup {
+    /// The channels, beginning with the one that is served first, each with its position in the group.
+    fn turns(&self) -> impl Iterator<Item = (usize, usize)> {
+        let from = |range: std::ops::Range<usize>| {
+            let channels = self.channels.get(range.clone()).unwrap_or_default();
+            range.zip(channels.iter().copied())
+        };
+        from(self.next..self.channels.len()).chain(from(0..self.next))
     }
 }
 

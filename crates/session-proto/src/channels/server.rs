@@ -5,18 +5,19 @@ use super::{
     TokenError, TokenVerifier,
     plain_session::PlainSession,
     player_session::{Layer, PlayerSession},
+    receiver::PayloadSource,
     sender::FillLimits,
     session::{ChannelSession, parse_hello, send_hello},
+    session_table::SessionTable,
 };
 use crate::{
     Connection, DisconnectReason, Endpoint, EndpointConfig, EndpointStats, NewPlayer, PlayerId, PublicKey,
     QueryReplies, SendError, ServerEvent, SessionConfigError, SlotIndex, connection::Side,
 };
-use foldhash::quality::RandomState;
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::session::channels::GAME_SUFFIX;
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     fmt,
     net::SocketAddr,
     sync::Arc,
@@ -73,12 +74,11 @@ pub struct ChannelServer {
     poll_interval: Duration,
     /// Events may have been raised since they were handled: once for many datagrams.
     has_input: bool,
-    sessions: HashMap<PlayerId, PlayerSession, RandomState>,
+    sessions: SessionTable,
     /// Players who have left and whose last messages are not read, the oldest first.
     ended: VecDeque<PlayerId>,
     events: VecDeque<ServerEvent>,
     now: Instant,
-    scratch: Vec<u8>,
 }
 
 impl ChannelServerConfig {
@@ -127,11 +127,10 @@ impl ChannelServer {
             table: channels,
             tokens,
             decides_logins,
-            sessions: HashMap::default(),
+            sessions: SessionTable::default(),
             ended: VecDeque::new(),
             events: VecDeque::new(),
             now,
-            scratch: Vec::new(),
         })
     }
 
@@ -155,25 +154,25 @@ impl ChannelServer {
     /// Whether a message of a player may be readable.
     #[must_use]
     pub fn is_readable(&self, player: PlayerId) -> bool {
-        self.endpoint.is_readable(player) || self.sessions.get(&player).is_some_and(|player| player.layer.is_readable())
+        self.endpoint.is_readable(player) || self.sessions.get(player).is_some_and(|player| player.layer.is_readable())
     }
 
     /// Whether a player has a session, or messages that can be read after its end.
     #[must_use]
     pub fn is_active(&self, player: PlayerId) -> bool {
-        self.sessions.contains_key(&player)
+        self.sessions.get(player).is_some()
     }
 
     /// Whether a player has to be told about messages that were read.
     #[must_use]
     pub fn has_replies(&self, player: PlayerId) -> bool {
-        self.sessions.get(&player).is_some_and(|player| player.layer.has_replies())
+        self.sessions.get(player).is_some_and(|player| player.layer.has_replies())
     }
 
     /// Whether a channel to a player has room for a message of this length; also if there is no session to wait for.
     #[must_use]
     pub fn has_room(&self, player: PlayerId, channel: ChannelIndex, length: usize) -> bool {
-        self.sessions.get(&player).is_none_or(|player| player.layer.has_room(channel, length))
+        self.sessions.get(player).is_none_or(|player| player.layer.has_room(channel, length))
     }
 
     /// Sends a message to a player on a channel.
@@ -189,7 +188,7 @@ impl ChannelServer {
         message: &[u8],
     ) -> Result<MessageId, SendError> {
         self.now = now;
-        let own = self.sessions.get_mut(&player).ok_or(SendError::UnknownPlayer)?;
+        let own = self.sessions.get_mut(player).ok_or(SendError::UnknownPlayer)?;
         let sent = own.layer.send_copy(now, channel, message)?;
         if !std::mem::replace(&mut own.is_woken, true) {
             self.wake(now, player);
@@ -209,7 +208,7 @@ impl ChannelServer {
         self.now = now;
         let message = message.into();
         for player in players {
-            let Some(own) = self.sessions.get_mut(&player) else {
+            let Some(own) = self.sessions.get_mut(player) else {
                 refused(player, SendError::UnknownPlayer);
                 continue;
             };
@@ -225,11 +224,14 @@ impl ChannelServer {
     pub fn recv(&mut self, now: Instant, player: PlayerId) -> Option<(ChannelIndex, &[u8])> {
         self.now = now;
         let Self { endpoint, sessions, .. } = self;
-        let own = sessions.get_mut(&player)?;
-        let received = own.layer.next_message(|payload| pull(endpoint, player, payload));
+        let own = sessions.get_mut(player)?;
+        let received = own.layer.next_message(&mut PlayerPayloads { endpoint, player });
         self.count_memory(player);
         match received {
-            Ok(Some(channel)) => return self.sessions.get(&player).map(|own| (channel, own.layer.message())),
+            Ok(Some(channel)) => {
+                let last = self.endpoint.last_received(player);
+                return self.sessions.get(player).map(|own| (channel, own.layer.message(last)));
+            }
             Ok(None) => {}
             Err(fault) => self.abort(player, fault),
         }
@@ -245,7 +247,7 @@ impl ChannelServer {
     pub fn accept_login(&mut self, now: Instant, player: PlayerId) -> bool {
         self.now = now;
         let Self { endpoint, sessions, table, events, .. } = self;
-        let Some(own) = sessions.get_mut(&player).filter(|own| own.layer.is_awaiting_decision()) else {
+        let Some(own) = sessions.get_mut(player).filter(|own| own.layer.is_awaiting_decision()) else {
             return false;
         };
         let opened = endpoint.with_connection(now, player, |connection| match &mut own.layer {
@@ -269,7 +271,7 @@ impl ChannelServer {
     pub fn disconnect(&mut self, now: Instant, player: PlayerId, reason: &str) -> bool {
         self.now = now;
         let Self { endpoint, sessions, .. } = self;
-        let Some(own) = sessions.get_mut(&player) else { return false };
+        let Some(own) = sessions.get_mut(player) else { return false };
         let closed = endpoint.with_connection(now, player, |connection| own.layer.close(now, connection, reason));
         self.handle_events();
         closed.is_some()
@@ -307,13 +309,13 @@ impl ChannelServer {
     }
 
     fn is_open(&self, player: PlayerId) -> bool {
-        self.sessions.get(&player).is_some_and(|player| player.layer.is_open())
+        self.sessions.get(player).is_some_and(|player| player.layer.is_open())
     }
 
     /// Whether a player has channels; if not, it has only [`ChannelServerConfig::plain_channel`].
     #[must_use]
     pub fn has_channels(&self, player: PlayerId) -> bool {
-        self.sessions.get(&player).is_some_and(|own| matches!(own.layer, Layer::Channels(_)))
+        self.sessions.get(player).is_some_and(|own| matches!(own.layer, Layer::Channels(_)))
     }
 
     /// Counts the unfinished messages of a player. If those of all players take too much memory, the sessions end of those who
@@ -328,11 +330,11 @@ impl ChannelServer {
                 self.drop_ended(oldest);
                 continue;
             }
-            let largest = self.sessions.iter().max_by_key(|(_, own)| own.memory).map(|(player, _)| *player);
+            let largest = self.sessions.iter().max_by_key(|(_, own)| own.memory).map(|(player, _)| player);
             let Some(largest) = largest else { break };
             self.abort(largest, ChannelFault::Memory);
             // A session that ended without the application: its connection is gone, and the end is about to be reported.
-            if self.sessions.get(&largest).is_some_and(|own| own.memory > 0)
+            if self.sessions.get(largest).is_some_and(|own| own.memory > 0)
                 && self.remove_session(largest).is_some_and(|own| own.new.is_none())
             {
                 let reason = DisconnectReason::Channels(ChannelFault::Memory);
@@ -344,14 +346,14 @@ impl ChannelServer {
 
     /// Returns whether anything has changed.
     fn update_memory(&mut self, player: PlayerId) -> bool {
-        let Some(own) = self.sessions.get_mut(&player) else { return false };
+        let Some(own) = self.sessions.get_mut(player) else { return false };
         let before = std::mem::replace(&mut own.memory, own.layer.memory());
         self.memory = self.memory - before + own.memory;
         own.memory != before
     }
 
     fn remove_session(&mut self, player: PlayerId) -> Option<PlayerSession> {
-        let own = self.sessions.remove(&player)?;
+        let own = self.sessions.remove(player)?;
         self.memory -= own.memory;
         self.endpoint.set_reserved(self.memory);
         Some(own)
@@ -371,7 +373,7 @@ impl ChannelServer {
 
     fn abort(&mut self, player: PlayerId, fault: ChannelFault) {
         let Self { endpoint, sessions, now, .. } = self;
-        let Some(own) = sessions.get_mut(&player) else { return };
+        let Some(own) = sessions.get_mut(player) else { return };
         endpoint.with_connection(*now, player, |connection| own.layer.abort(*now, connection, fault));
         self.update_memory(player);
     }
@@ -428,7 +430,7 @@ impl ChannelServer {
     }
 
     fn handle_readable(&mut self, player: PlayerId) {
-        let Some(own) = self.sessions.get_mut(&player) else { return };
+        let Some(own) = self.sessions.get_mut(player) else { return };
         if own.layer.is_awaiting_hello() {
             return self.handle_hello(player);
         }
@@ -439,10 +441,10 @@ impl ChannelServer {
 
     /// Reads a player's hello.
     fn handle_hello(&mut self, player: PlayerId) {
-        let Self { endpoint, sessions, scratch, table, tokens, now, .. } = self;
-        let Some(own) = sessions.get_mut(&player) else { return };
-        let Some(new) = own.new.as_ref().filter(|_| pull(endpoint, player, scratch)) else { return };
-        let checked = parse_hello(table, scratch).and_then(|hello| match tokens {
+        let Self { endpoint, sessions, table, tokens, now, .. } = self;
+        let Some(own) = sessions.get_mut(player) else { return };
+        let (Some(new), Some(payload)) = (&own.new, endpoint.recv(player)) else { return };
+        let checked = parse_hello(table, payload).and_then(|hello| match tokens {
             None => Ok(None),
             Some(_) if !new.is_pinned => Err(ChannelFault::Token(TokenError::NotPinned)),
             Some((verifier, server)) => {
@@ -462,7 +464,7 @@ impl ChannelServer {
     }
 
     fn end_session(&mut self, player: PlayerId, reason: DisconnectReason) {
-        let Some(own) = self.sessions.get_mut(&player) else { return };
+        let Some(own) = self.sessions.get_mut(player) else { return };
         // A player who was never accepted has not joined, unless the application knows of the request.
         if own.new.is_some() && !(self.decides_logins && own.layer.is_known()) {
             self.remove_session(player);
@@ -491,19 +493,23 @@ impl ChannelServer {
     /// Reports the end of a session whose last message is read.
     fn report_end(&mut self, player: PlayerId) {
         let is_read = |own: &PlayerSession| own.end.is_some() && !own.layer.is_readable();
-        if self.sessions.get(&player).is_some_and(is_read) {
+        if self.sessions.get(player).is_some_and(is_read) {
             self.ended.retain(|ended| *ended != player);
             self.drop_ended(player);
         }
     }
 }
 
-/// Copies the next payload of a player. Returns false if there is none.
-fn pull(endpoint: &mut Endpoint, player: PlayerId, payload: &mut Vec<u8>) -> bool {
-    let Some(received) = endpoint.recv(player) else { return false };
-    payload.clear();
-    payload.extend_from_slice(received);
-    true
+/// The payloads of a player.
+struct PlayerPayloads<'a> {
+    endpoint: &'a mut Endpoint,
+    player: PlayerId,
+}
+
+impl PayloadSource for PlayerPayloads<'_> {
+    fn next_payload(&mut self) -> Option<&[u8]> {
+        self.endpoint.recv(self.player)
+    }
 }
 
 impl Machine for ChannelServer {
@@ -529,7 +535,7 @@ impl Machine for ChannelServer {
         let Self { endpoint, sessions, events, poll_interval, .. } = self;
         let poll_interval = *poll_interval;
         let transmit = endpoint.poll_transmit_with(now, out, |player, connection, allowance| {
-            if let Some(own) = sessions.get_mut(&player) {
+            if let Some(own) = sessions.get_mut(player) {
                 own.is_woken = false;
                 own.layer.fill(now, connection, FillLimits { allowance, poll_interval });
                 if own.layer.take_writable() {
@@ -550,7 +556,7 @@ impl Machine for ChannelServer {
         self.handle_events();
         let event = self.events.pop_front()?;
         if let ServerEvent::Message(player) = event
-            && let Some(own) = self.sessions.get_mut(&player)
+            && let Some(own) = self.sessions.get_mut(player)
         {
             own.has_message_event = false;
         }

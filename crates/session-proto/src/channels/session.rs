@@ -2,7 +2,7 @@
 
 use super::{
     ChannelFault, ChannelIndex, ChannelTable, MessageId, Payload,
-    receiver::{Receiver, Replies},
+    receiver::{PayloadSource, Receiver, Replies},
     sender::{FillLimits, Sender},
 };
 use crate::{
@@ -92,6 +92,7 @@ impl ChannelSession {
     pub fn abort(&mut self, now: Instant, connection: &mut Connection, fault: ChannelFault) {
         self.state = State::Aborted;
         self.receiver.clear();
+        self.replies.clear();
         connection.abort(now, DisconnectReason::Channels(fault));
     }
 
@@ -147,27 +148,24 @@ impl ChannelSession {
         !self.sender.has_reliable()
     }
 
-    /// Bytes of unfinished and waiting messages of the peer.
+    /// Bytes of unfinished and waiting messages of the peer, and of receipts that it does not take.
     pub fn memory(&self) -> usize {
-        self.receiver.memory()
+        self.receiver.memory() + self.replies.memory()
     }
 
     /// Moves to the next message, and returns its channel; see [`Receiver::next`].
-    pub fn next_message(
-        &mut self,
-        pull: impl FnMut(&mut Vec<u8>) -> bool,
-    ) -> Result<Option<ChannelIndex>, ChannelFault> {
+    pub fn next_message(&mut self, source: &mut impl PayloadSource) -> Result<Option<ChannelIndex>, ChannelFault> {
         match self.state {
             State::AwaitingHello { .. } | State::AwaitingDecision | State::Aborted => Ok(None),
             State::Open | State::Closing { .. } | State::Done => {
-                self.receiver.next(&mut self.sender, &mut self.replies, pull)
+                self.receiver.next(&mut self.sender, &mut self.replies, source)
             }
         }
     }
 
-    /// The bytes of the message that [`next_message`](Self::next_message) moved to.
-    pub fn message(&self) -> &[u8] {
-        self.receiver.message()
+    /// The bytes of the message that [`next_message`](Self::next_message) moved to; see [`Receiver::message`].
+    pub fn message<'a>(&'a self, last: &'a [u8]) -> &'a [u8] {
+        self.receiver.message(last)
     }
 
     /// Hands messages over to the connection, as many as it sends at once.

@@ -156,6 +156,12 @@ impl TokenKey {
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
 }
 
 impl ConnectToken {

@@ -95,8 +95,8 @@ pub(crate) struct ReceiveBuffer {
     entries: VecDeque<Entry>,
     /// Messages that can be read.
     ready: VecDeque<StoredMessage>,
-    /// The block that the application is reading.
-    reading: Option<BlockIndex>,
+    /// The message that the application is reading.
+    reading: Option<StoredMessage>,
     blocks: Blocks,
     requests: ResendRequests,
     /// The number after the newest one that the peer has sent, whether that was stored or lies above the window.
@@ -199,9 +199,14 @@ impl ReceiveBuffer {
     /// The next message for the application. Its bytes stay valid until the next call.
     pub fn read(&mut self) -> Option<&[u8]> {
         self.release_read();
-        let message = self.ready.pop_front()?;
-        self.reading = Some(message.block);
-        self.blocks.get(message.block)?.get(..usize::from(message.len))
+        self.reading = Some(self.ready.pop_front()?);
+        Some(self.last_read())
+    }
+
+    /// The message that [`read`](Self::read) returned last.
+    pub fn last_read(&self) -> &[u8] {
+        let stored = |message: StoredMessage| self.blocks.get(message.block)?.get(..usize::from(message.len));
+        self.reading.and_then(stored).unwrap_or_default()
     }
 
     pub fn is_readable(&self) -> bool {
@@ -221,7 +226,7 @@ impl ReceiveBuffer {
     /// Frees the memory of the message that was read last.
     pub fn release_read(&mut self) {
         if let Some(done) = self.reading.take() {
-            self.blocks.free(done);
+            self.blocks.free(done.block);
         }
     }
 

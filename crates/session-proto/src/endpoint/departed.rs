@@ -72,4 +72,11 @@ impl DepartedPlayers {
         ended(departed.player, departed.reason);
         self.last_read.insert(departed.unread).read()
     }
+
+    /// The message that [`recv`](Self::recv) returned last, for the same player.
+    pub fn last_received(&self, player: PlayerId) -> &[u8] {
+        let departed = self.players.iter().find(|departed| departed.player == player);
+        let unread = departed.map(|departed| &departed.unread).or(self.last_read.as_ref());
+        unread.map_or(&[], ReceiveBuffer::last_read)
+    }
 }

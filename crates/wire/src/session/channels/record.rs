@@ -76,6 +76,7 @@ impl Sequences<'_> {
 
 /// The records of a payload, or the first error.
 #[must_use]
+#[inline]
 pub fn records(payload: &[u8]) -> Records<'_> {
     Records { reader: Reader::new(payload) }
 }
@@ -97,6 +98,7 @@ impl Records<'_> {
 impl<'a> Iterator for Records<'a> {
     type Item = Result<Record<'a>, DecodeError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.reader.is_empty() {
             return None;
@@ -109,6 +111,7 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
+#[inline]
 fn parse<'a>(reader: &mut Reader<'a>) -> Result<Record<'a>, DecodeError> {
     let head = reader.u8("kind")?;
     let length = if head & HAS_LENGTH == 0 { reader.rest().len() } else { reader.u16_le("length")?.into() };
