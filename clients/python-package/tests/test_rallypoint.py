@@ -7,7 +7,7 @@ import unittest
 from typing import Callable, List
 
 import rallypoint
-from rallypoint import Client, Detail, Encryption, Error, Event, EventKind, Reason, Server, State, aio
+from rallypoint import Channel, ChannelMode, Client, Detail, Encryption, Error, Event, EventKind, Reason, Server, State, aio
 
 LOBBY = os.environ.get("RALLYPOINT_LOBBY", "")
 #: Seconds after which a test gives up. Nothing is asserted about how long anything takes.
@@ -94,6 +94,71 @@ class Sessions(unittest.TestCase):
 
             eventually("the message arrives", frame)
             self.assertEqual(received, [message])
+
+    def test_channels_carry_messages_receipts_and_tokens(self) -> None:
+        chat, positions = 0, 1
+        channels = [
+            Channel(ChannelMode.RELIABLE_ORDERED, 100_000, 100_000, receipts=True),
+            Channel(ChannelMode.SEQUENCED, 50, 50),
+        ]
+        key = rallypoint.generate_key()
+        service = rallypoint.generate_key()
+        server_key = rallypoint.public_key(key)
+        expires = int(time.time()) + 3600
+        token = rallypoint.issue_token(service, server_key=server_key, username="alice", expires=expires, data=b"17")
+        with Server(
+            game="tag",
+            listen="127.0.0.1:0",
+            secret_key=key,
+            channels=channels,
+            decides_logins=True,
+            token_key=rallypoint.token_key(service),
+        ) as server, Client(
+            server.local_address(),
+            username="alice",
+            game="tag",
+            server_key=server_key,
+            channels=channels,
+            token=token,
+            login_timeout=PATIENCE,
+        ) as client:
+            found: List[Event] = []
+
+            def frame() -> None:
+                server.poll()
+                client.poll()
+                for event in server.events():
+                    found.append(event)
+                    if event.kind == EventKind.LOGIN_REQUEST:
+                        self.assertEqual((event.text, server.token_data(event.player)), ("alice", b"17"))
+                        server.accept(event.player)
+                found.extend(client.events())
+                server.flush()
+                client.flush()
+
+            def wait_for(kind: EventKind, count: int) -> List[Event]:
+                def is_found() -> bool:
+                    frame()
+                    return len([event for event in found if event.kind == kind]) >= count
+
+                eventually(str(kind), is_found)
+                return [event for event in found if event.kind == kind]
+
+            player = next(event.player for event in wait_for(EventKind.CONNECTED, 2) if event.player)
+            large = bytes(range(256)) * 300
+            numbers = [client.send_on(chat, large), client.send_on(chat, b"")]
+            self.assertEqual(server.send_on(player, chat, b"hello"), 0)
+            self.assertEqual(server.broadcast(positions, b"here"), 1)
+            messages = wait_for(EventKind.MESSAGE, 4)
+            self.assertEqual([one.data for one in messages if one.player == player], [large, b""])
+            to_client = {(one.channel, one.data) for one in messages if one.player == 0}
+            self.assertEqual(to_client, {(chat, b"hello"), (positions, b"here")})
+            receipts = wait_for(EventKind.RECEIPT, 3)
+            self.assertEqual([one.message_number for one in receipts if one.player == 0], numbers)
+            with self.assertRaises(Error):
+                client.send(b"without a channel")
+            with self.assertRaises(Error):
+                client.send_on(positions, bytes(51))
 
     def test_errors_have_a_code_and_a_sentence(self) -> None:
         with self.assertRaises(Error) as caught:

@@ -54,7 +54,7 @@
 // A name has no address.
 #define RP_ERROR_NOT_FOUND -10
 
-// The send window is full: `RP_EVENT_WRITABLE` follows when there is room again.
+// The send window, or the queue of the channel, is full: `RP_EVENT_WRITABLE` follows when there is room again.
 #define RP_ERROR_WOULD_BLOCK -11
 
 // The message is longer than a message may be, or empty.
@@ -72,7 +72,7 @@
 // Client: the login succeeded. Server: a player has logged in; the buffer has the player's name.
 #define RP_EVENT_CONNECTED 1
 
-// A message: the buffer has its bytes.
+// A message: the buffer has its bytes, and `code` is its channel.
 #define RP_EVENT_MESSAGE 2
 
 // There is room again after `RP_ERROR_WOULD_BLOCK`.
@@ -89,6 +89,14 @@
 
 // Server: a player has a new address, which the buffer has as a text.
 #define RP_EVENT_MOVED 7
+
+// Server with `rp_server_config.decides_logins`: a player wants to join; the buffer has the player's name. Call
+// `rp_server_accept`, or `rp_server_disconnect` with a reason.
+#define RP_EVENT_LOGIN_REQUEST 8
+
+// The other side has read a message of a channel with receipts: `code` is the channel, and the buffer has the number that
+// `rp_client_send_on` or `rp_server_send_on` has returned, a `uint64_t` of 8 bytes.
+#define RP_EVENT_RECEIPT 9
 
 // This side closed the session.
 #define RP_REASON_CLOSED 1
@@ -107,6 +115,24 @@
 
 // Another reason: the text names it.
 #define RP_REASON_OTHER 6
+
+// Every message arrives, in order.
+#define RP_CHANNEL_RELIABLE_ORDERED 0
+
+// Every message arrives, as soon as it can.
+#define RP_CHANNEL_RELIABLE_UNORDERED 1
+
+// Only the newest message counts: an older one that is late is dropped.
+#define RP_CHANNEL_SEQUENCED 2
+
+// A message that is older than `max_age_ms` is dropped.
+#define RP_CHANNEL_EXPIRING 3
+
+// Maximum number of channels.
+#define RP_MAX_CHANNELS 32
+
+// Maximum length of a connect token in bytes.
+#define RP_MAX_TOKEN 138
 
 // Client: against eavesdroppers. Server: plain and encrypted logins are accepted.
 #define RP_ENCRYPTION_DEFAULT 0
@@ -168,6 +194,32 @@
 // Servers are asked for their description and their players.
 #define RP_DETAIL_PLAYERS 4
 
+// A channel. Its number is its position in the array. Mode, sizes and receipts have to be the same on both sides; the other
+// fields are settings of the side that sends. Set `size` to the size of the structure, in every element of the array; a field
+// that is zero has its default value.
+typedef struct {
+    // Size of this structure in bytes.
+    uint32_t size;
+    // One of `RP_CHANNEL_*`.
+    uint32_t mode;
+    // Maximum length in bytes of a message to the server: up to 16,777,215 in a reliable channel, otherwise 65,536. 0: there
+    // are no messages in this direction.
+    uint32_t max_to_server;
+    // The same for messages to a client.
+    uint32_t max_to_client;
+    // Channels with a lower number are sent first, those with the same number take turns: 1 to 256; default 1 for sequenced and
+    // expiring channels, and 2 for reliable ones.
+    uint32_t priority;
+    // Time in milliseconds for which a message of an expiring channel is of use: 1 to 60,000; default 250.
+    uint32_t max_age_ms;
+    // Maximum rate in bytes per second: at least 1,000; default 0: unlimited.
+    uint32_t rate;
+    // Number of bytes that may wait to be sent to a peer: at least 1,000; default 1,048,576.
+    uint32_t queue;
+    // Whether `RP_EVENT_RECEIPT` follows when the other side has read a message. Only in reliable channels.
+    uint32_t receipts;
+} rp_channel;
+
 // Settings of a client. Set `size` to the size of the structure; a field that is zero has its default value.
 typedef struct {
     // Size of this structure in bytes.
@@ -193,6 +245,15 @@ typedef struct {
     // Maximum length of a message in bytes if messages may be longer than a datagram, the same on both sides; default 0: a
     // message has to fit into a datagram, at most about 480 bytes (`rp_stats.max_message`).
     uint32_t max_stream_message;
+    // The channels, the same as the server's: an array of `channel_count`. Without them, all messages are reliable, and
+    // `rp_client_send` sends them.
+    const rp_channel *channels;
+    // Number of channels: 1 to `RP_MAX_CHANNELS`; 0: none.
+    uint32_t channel_count;
+    // Length of `token` in bytes.
+    uint32_t token_length;
+    // The token of the game's account service, if the server requires one. It needs `channels` and `server_key`.
+    const uint8_t *token;
 } rp_client_config;
 
 // Handle of a session client.
@@ -206,7 +267,7 @@ typedef struct {
     uint32_t player;
     // Length of the message or the text in bytes.
     uint32_t length;
-    // One of `RP_REASON_*`, if the event has a reason; otherwise 0.
+    // One of `RP_REASON_*` if the event has a reason; the channel of a message or a receipt; otherwise 0.
     uint32_t code;
 } rp_event;
 
@@ -261,6 +322,20 @@ typedef struct {
     uint32_t idle_timeout_ms;
     // As in `rp_client_config`.
     uint32_t max_stream_message;
+    // The channels, the same as the clients': an array of `channel_count`. Without them, all messages are reliable, and
+    // `rp_server_send` sends them.
+    const rp_channel *channels;
+    // Number of channels: 1 to `RP_MAX_CHANNELS`; 0: none.
+    uint32_t channel_count;
+    // Whether `RP_EVENT_LOGIN_REQUEST` is raised for each player, and the game decides. It needs `channels`.
+    uint32_t decides_logins;
+    // The channel of players whose client has no channels, plus 1: reliable and ordered. Default 0: such players are refused.
+    uint32_t plain_channel;
+    // Not used.
+    uint32_t reserved;
+    // The key of the game's account service, `RP_KEY_LENGTH` bytes: only players with a valid token may join. It needs
+    // `channels` and `secret_key`. May be null.
+    const uint8_t *token_key;
 } rp_server_config;
 
 // Handle of a session server.
@@ -407,6 +482,23 @@ int32_t rp_generate_key(uint8_t *secret_key);
 // The public half of a secret key: clients that know it accept no other server. Any thread.
 int32_t rp_public_key(const uint8_t *secret_key, uint8_t *public_key);
 
+// The public half of the secret key of an account service, with which servers verify its tokens (`rp_server_config.token_key`).
+// The secret key is any `RP_KEY_LENGTH` random bytes, such as those of `rp_generate_key`. Any thread.
+int32_t rp_token_key(const uint8_t *secret_key,
+                     uint8_t *token_key);
+
+// Signs a token with which `username` may log in to the server with this public key until `expires`, in seconds since 1970; for
+// an account service. `data` is for the server, at most 64 bytes; anyone who has the token can read it. Returns the length of
+// the token, at most `RP_MAX_TOKEN`. Any thread.
+int32_t rp_token_issue(const uint8_t *secret_key,
+                       const uint8_t *server_key,
+                       const char *username,
+                       uint64_t expires,
+                       const uint8_t *data,
+                       size_t length,
+                       uint8_t *buffer,
+                       size_t capacity);
+
 // Starts to log in to a server, such as "play.example.org:45555"; `RP_EVENT_CONNECTED` or `RP_EVENT_LOGIN_FAILED` follows.
 // Blocks while a name is resolved. The handle is written to `client`. Any thread.
 int32_t rp_client_connect(const char *server,
@@ -430,6 +522,15 @@ int32_t rp_client_flush(rp_client client);
 int32_t rp_client_send(rp_client client,
                        const uint8_t *data,
                        size_t length);
+
+// Sends a message on a channel. Its number, by which `RP_EVENT_RECEIPT` names it, is written to `message`, which may be null.
+// `RP_ERROR_WOULD_BLOCK` if the queue of the channel is full, `RP_ERROR_TOO_LARGE`, `RP_ERROR_NOT_CONNECTED`. Any thread, one at
+// a time.
+int32_t rp_client_send_on(rp_client client,
+                          uint32_t channel,
+                          const uint8_t *data,
+                          size_t length,
+                          uint64_t *message);
 
 // Takes the next event. Returns 1 if there is one, 0 if not. Its message or text is copied into `buffer`, with a zero byte
 // behind it if there is room. `RP_ERROR_BUFFER_TOO_SMALL`: `event->length` says how much is needed, and the event is kept. Any
@@ -476,6 +577,34 @@ int32_t rp_server_send(rp_server server,
                        uint32_t player,
                        const uint8_t *data,
                        size_t length);
+
+// Sends a message to a player on a channel. `RP_ERROR_UNKNOWN_PLAYER`; otherwise as `rp_client_send_on`. Any thread, one at a
+// time.
+int32_t rp_server_send_on(rp_server server,
+                          uint32_t player,
+                          uint32_t channel,
+                          const uint8_t *data,
+                          size_t length,
+                          uint64_t *message);
+
+// Sends a message on a channel to all players, who share one copy of it. Returns the number of those to whom it is sent: a
+// player whose queue is full misses it. Any thread, one at a time.
+int32_t rp_server_broadcast(rp_server server,
+                            uint32_t channel,
+                            const uint8_t *data,
+                            size_t length);
+
+// Accepts a player after `RP_EVENT_LOGIN_REQUEST`; `RP_EVENT_CONNECTED` follows. `rp_server_disconnect` refuses it, with a
+// reason. `RP_ERROR_UNKNOWN_PLAYER` if there is no such request, or no longer. Any thread, one at a time.
+int32_t rp_server_accept(rp_server server,
+                         uint32_t player);
+
+// The data that the game's account service has put into a player's token, from `RP_EVENT_LOGIN_REQUEST` on. Returns its length,
+// 0 to 64; `RP_ERROR_NOT_FOUND` if there is no token. Any thread, one at a time.
+int32_t rp_server_token_data(rp_server server,
+                             uint32_t player,
+                             uint8_t *buffer,
+                             size_t capacity);
 
 // Takes the next event: as `rp_client_next_event`. Any thread, one at a time.
 int32_t rp_server_next_event(rp_server server, rp_event *event, uint8_t *buffer, size_t capacity);

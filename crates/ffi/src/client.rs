@@ -2,6 +2,8 @@
 
 use crate::{
     arguments::{self, SizedConfig, milliseconds_or, number_or},
+    channels::{self, rp_channel},
+    client_session::ClientSession,
     event::{self, PendingEvent, rp_event},
     failure::{Failure, RP_ERROR_NOT_CONNECTED, guard},
     handle_table::{HandleTable, Kind},
@@ -9,9 +11,10 @@ use crate::{
     stats::rp_stats,
 };
 use rallypoint_session::{
-    ClientConfig, ClientEvent, ClientOptions, ConnectionConfig, Encryption, PolledClient, PublicKey,
+    ClientChannels, ClientConfig, ClientEvent, ClientOptions, ConnectionConfig, Encryption, PolledChannelClient,
+    PolledClient, PublicKey,
 };
-use std::{ffi::c_char, time::Duration};
+use std::{ffi::c_char, mem::offset_of, time::Duration};
 
 /// Handle of a session client.
 pub type rp_client = u64;
@@ -57,16 +60,25 @@ pub struct rp_client_config {
     /// Maximum length of a message in bytes if messages may be longer than a datagram, the same on both sides; default 0: a
     /// message has to fit into a datagram, at most about 480 bytes (`rp_stats.max_message`).
     pub max_stream_message: u32,
+    /// The channels, the same as the server's: an array of `channel_count`. Without them, all messages are reliable, and
+    /// `rp_client_send` sends them.
+    pub channels: *const rp_channel,
+    /// Number of channels: 1 to `RP_MAX_CHANNELS`; 0: none.
+    pub channel_count: u32,
+    /// Length of `token` in bytes.
+    pub token_length: u32,
+    /// The token of the game's account service, if the server requires one. It needs `channels` and `server_key`.
+    pub token: *const u8,
 }
 
 // SAFETY: `repr(C)`, begins with its size, and consists of integers and pointers that may be null.
 unsafe impl SizedConfig for rp_client_config {
-    const MIN_SIZE: usize = size_of::<Self>();
+    const MIN_SIZE: usize = offset_of!(Self, channels);
 }
 
 #[derive(Debug)]
 struct Client {
-    client: PolledClient,
+    client: ClientSession,
     pending: PendingEvent,
 }
 
@@ -85,12 +97,17 @@ pub unsafe extern "C" fn rp_client_connect(
 ) -> i32 {
     guard(|| {
         // SAFETY: as promised by the caller.
-        let (server, options) =
-            unsafe { (arguments::text(server, "the server")?, options(&arguments::config(config)?)?) };
+        let (server, options, channels) = unsafe {
+            let config = arguments::config(config)?;
+            (arguments::text(server, "the server")?, options(&config)?, client_channels(&config)?)
+        };
         // SAFETY: as above. Checked before there is a handle that could not be returned.
         unsafe { output::write(client, 0) }?;
-        let polled = PolledClient::connect(server, options)?;
-        let handle = CLIENTS.insert(Client { client: polled, pending: PendingEvent::default() })?;
+        let session = match channels {
+            None => ClientSession::Plain(PolledClient::connect(server, options)?),
+            Some(channels) => ClientSession::Channels(PolledChannelClient::connect(server, options, channels)?),
+        };
+        let handle = CLIENTS.insert(Client { client: session, pending: PendingEvent::default() })?;
         // SAFETY: as above.
         unsafe { output::write(client, handle) }?;
         Ok(0)
@@ -122,6 +139,17 @@ unsafe fn options(config: &rp_client_config) -> Result<ClientOptions, Failure> {
         ..default
     };
     Ok(ClientOptions { stream: stream(config.max_stream_message), ..client.into() })
+}
+
+unsafe fn client_channels(config: &rp_client_config) -> Result<Option<ClientChannels>, Failure> {
+    // SAFETY: as promised by the caller of `rp_client_connect`.
+    let (table, token) = unsafe {
+        (channels::table(config.channels, config.channel_count)?, channels::token(config.token, config.token_length)?)
+    };
+    if table.is_none() && token.is_some() {
+        return Err(Failure::argument("a token needs channels"));
+    }
+    Ok(table.map(|table| ClientChannels { table, token }))
 }
 
 pub(crate) fn connection_config(window: u32, unordered: u32, idle_timeout_ms: u32) -> ConnectionConfig {
@@ -185,7 +213,32 @@ pub unsafe extern "C" fn rp_client_send(client: rp_client, data: *const u8, leng
     guard(|| {
         // SAFETY: as promised by the caller.
         let message = unsafe { arguments::bytes(data, length) }?;
-        CLIENTS.with(client, |object| Ok(object.client.send(message).map(|()| 0)?))
+        CLIENTS.with(client, |object| object.client.send(message).map(|()| 0))
+    })
+}
+
+/// Sends a message on a channel. Its number, by which `RP_EVENT_RECEIPT` names it, is written to `message`, which may be null.
+/// `RP_ERROR_WOULD_BLOCK` if the queue of the channel is full, `RP_ERROR_TOO_LARGE`, `RP_ERROR_NOT_CONNECTED`. Any thread, one at
+/// a time.
+///
+/// # Safety
+/// `data` points to `length` readable bytes, unless it is null; `message` is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rp_client_send_on(
+    client: rp_client,
+    channel: u32,
+    data: *const u8,
+    length: usize,
+    message: *mut u64,
+) -> i32 {
+    guard(|| {
+        let channel = channels::index(channel)?;
+        // SAFETY: as promised by the caller.
+        let bytes = unsafe { arguments::bytes(data, length) }?;
+        let id = CLIENTS.with(client, |object| object.client.send_on(channel, bytes))?;
+        // SAFETY: as promised by the caller.
+        unsafe { output::write_optional(message, id.number) };
+        Ok(0)
     })
 }
 
@@ -215,7 +268,7 @@ impl Client {
     fn fill_pending(&mut self) {
         let Self { client, pending } = self;
         while !pending.is_some()
-            && let Some(event) = client.next_event(&mut pending.bytes)
+            && let Some(event) = client.next_event(&mut pending.message)
         {
             match event {
                 ClientEvent::Message => pending.set_message(0),
@@ -230,6 +283,7 @@ impl Client {
                     let code = event::login_code(&error);
                     pending.set_text(event::RP_EVENT_LOGIN_FAILED, 0, code, &error.to_string());
                 }
+                ClientEvent::Receipt(id) => pending.set_receipt(0, id),
                 // Events of features that this interface does not have.
                 _ => {}
             }
@@ -265,9 +319,7 @@ pub extern "C" fn rp_client_is_delivered(client: rp_client) -> i32 {
 pub unsafe extern "C" fn rp_client_stats(client: rp_client, stats: *mut rp_stats) -> i32 {
     guard(|| {
         CLIENTS.with(client, |Client { client, .. }| {
-            let (Some(current), Some(max_message)) = (client.stats(), client.max_message()) else {
-                return Err(Failure::of(RP_ERROR_NOT_CONNECTED));
-            };
+            let (current, max_message) = client.stats().ok_or_else(|| Failure::of(RP_ERROR_NOT_CONNECTED))?;
             // SAFETY: as promised by the caller; the structure has no padding.
             unsafe { output::write_sized(stats, &rp_stats::new(&current, max_message), rp_stats::MIN_SIZE) }?;
             Ok(0)

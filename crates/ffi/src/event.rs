@@ -4,11 +4,11 @@ use crate::{
     failure::{Failure, RP_ERROR_NULL_POINTER},
     output,
 };
-use rallypoint_session::{DisconnectReason, LoginError};
+use rallypoint_session::{ChannelMessage, DisconnectReason, LoginError, MessageId};
 
 /// Client: the login succeeded. Server: a player has logged in; the buffer has the player's name.
 pub const RP_EVENT_CONNECTED: u32 = 1;
-/// A message: the buffer has its bytes.
+/// A message: the buffer has its bytes, and `code` is its channel.
 pub const RP_EVENT_MESSAGE: u32 = 2;
 /// There is room again after `RP_ERROR_WOULD_BLOCK`.
 pub const RP_EVENT_WRITABLE: u32 = 3;
@@ -20,6 +20,12 @@ pub const RP_EVENT_DISCONNECTED: u32 = 5;
 pub const RP_EVENT_LOGIN_FAILED: u32 = 6;
 /// Server: a player has a new address, which the buffer has as a text.
 pub const RP_EVENT_MOVED: u32 = 7;
+/// Server with `rp_server_config.decides_logins`: a player wants to join; the buffer has the player's name. Call
+/// `rp_server_accept`, or `rp_server_disconnect` with a reason.
+pub const RP_EVENT_LOGIN_REQUEST: u32 = 8;
+/// The other side has read a message of a channel with receipts: `code` is the channel, and the buffer has the number that
+/// `rp_client_send_on` or `rp_server_send_on` has returned, a `uint64_t` of 8 bytes.
+pub const RP_EVENT_RECEIPT: u32 = 9;
 
 /// This side closed the session.
 pub const RP_REASON_CLOSED: u32 = 1;
@@ -44,7 +50,7 @@ pub struct rp_event {
     pub player: u32,
     /// Length of the message or the text in bytes.
     pub length: u32,
-    /// One of `RP_REASON_*`, if the event has a reason; otherwise 0.
+    /// One of `RP_REASON_*` if the event has a reason; the channel of a message or a receipt; otherwise 0.
     pub code: u32,
 }
 
@@ -52,7 +58,8 @@ pub struct rp_event {
 #[derive(Debug, Default)]
 pub(crate) struct PendingEvent {
     event: Option<rp_event>,
-    pub(crate) bytes: Vec<u8>,
+    /// The bytes of the message or the text, and the channel of the message.
+    pub(crate) message: ChannelMessage,
 }
 
 impl PendingEvent {
@@ -60,20 +67,30 @@ impl PendingEvent {
         self.event.is_some()
     }
 
-    /// An event whose message is in `bytes` already.
+    /// An event whose message is there already.
     pub(crate) fn set_message(&mut self, player: u32) {
-        self.set(RP_EVENT_MESSAGE, player, 0);
+        self.set(RP_EVENT_MESSAGE, player, self.message.channel.get().into());
+    }
+
+    /// The receipt of a message.
+    pub(crate) fn set_receipt(&mut self, player: u32, id: MessageId) {
+        self.set_bytes(&id.number.to_ne_bytes());
+        self.set(RP_EVENT_RECEIPT, player, id.channel.get().into());
     }
 
     /// An event with a text, which may be empty.
     pub(crate) fn set_text(&mut self, kind: u32, player: u32, code: u32, text: &str) {
-        self.bytes.clear();
-        self.bytes.extend_from_slice(text.as_bytes());
+        self.set_bytes(text.as_bytes());
         self.set(kind, player, code);
     }
 
+    fn set_bytes(&mut self, bytes: &[u8]) {
+        self.message.bytes.clear();
+        self.message.bytes.extend_from_slice(bytes);
+    }
+
     fn set(&mut self, kind: u32, player: u32, code: u32) {
-        let length = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
+        let length = u32::try_from(self.message.bytes.len()).unwrap_or(u32::MAX);
         self.event = Some(rp_event { kind, player, length, code });
     }
 
@@ -95,7 +112,7 @@ impl PendingEvent {
         // SAFETY: as promised by the caller.
         unsafe {
             output::write(out, event)?;
-            output::copy(&self.bytes, buffer, capacity)?;
+            output::copy(&self.message.bytes, buffer, capacity)?;
         }
         self.event = None;
         Ok(1)

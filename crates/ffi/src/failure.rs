@@ -2,7 +2,7 @@
 
 use rallypoint_announce::{AnnounceError, AnnounceStartError};
 use rallypoint_query::ScanError;
-use rallypoint_session::{ConnectError, EntropyError, KeyError, SendError, SetupError};
+use rallypoint_session::{ConnectError, EntropyError, KeyError, SendError, SetupError, TokenError};
 use std::{
     borrow::Cow,
     cell::RefCell,
@@ -32,7 +32,7 @@ pub const RP_ERROR_LIMIT: i32 = -8;
 pub const RP_ERROR_SYSTEM: i32 = -9;
 /// A name has no address.
 pub const RP_ERROR_NOT_FOUND: i32 = -10;
-/// The send window is full: `RP_EVENT_WRITABLE` follows when there is room again.
+/// The send window, or the queue of the channel, is full: `RP_EVENT_WRITABLE` follows when there is room again.
 pub const RP_ERROR_WOULD_BLOCK: i32 = -11;
 /// The message is longer than a message may be, or empty.
 pub const RP_ERROR_TOO_LARGE: i32 = -12;
@@ -136,6 +136,7 @@ impl From<SendError> for Failure {
             SendError::WouldBlock => Self::of(RP_ERROR_WOULD_BLOCK),
             SendError::TooLarge { .. } | SendError::Empty => Self::new(RP_ERROR_TOO_LARGE, error.to_string()),
             SendError::UnknownPlayer => Self::of(RP_ERROR_UNKNOWN_PLAYER),
+            SendError::NoChannel => Self::argument(error.to_string()),
             _ => Self::new(RP_ERROR_NOT_CONNECTED, error.to_string()),
         }
     }
@@ -193,6 +194,12 @@ impl From<EntropyError> for Failure {
 
 impl From<KeyError> for Failure {
     fn from(error: KeyError) -> Self {
+        Self::argument(error.to_string())
+    }
+}
+
+impl From<TokenError> for Failure {
+    fn from(error: TokenError) -> Self {
         Self::argument(error.to_string())
     }
 }

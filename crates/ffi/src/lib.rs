@@ -12,6 +12,7 @@
 //!
 //! ```text
 //! client, server, announcer, scan     the functions, by object
+//! client_session, server_session      with and without channels
 //! handle_table                        handles to objects, with generations
 //! arguments, output                   every access to memory of the caller
 //! failure                             error codes, the last error of a thread, panics
@@ -24,7 +25,9 @@
 
 mod announcer;
 mod arguments;
+mod channels;
 mod client;
+mod client_session;
 mod event;
 mod failure;
 mod gamemaker;
@@ -38,10 +41,15 @@ mod scan_record;
 #[doc(hidden)]
 pub mod script;
 mod server;
+mod server_session;
 mod stats;
 mod version;
 
 pub use announcer::*;
+pub use channels::{
+    RP_CHANNEL_EXPIRING, RP_CHANNEL_RELIABLE_ORDERED, RP_CHANNEL_RELIABLE_UNORDERED, RP_CHANNEL_SEQUENCED,
+    RP_MAX_CHANNELS, RP_MAX_TOKEN, rp_channel, rp_token_issue, rp_token_key,
+};
 pub use client::*;
 pub use event::*;
 pub use failure::{

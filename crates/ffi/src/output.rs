@@ -16,6 +16,17 @@ pub(crate) unsafe fn write<T>(out: *mut T, value: T) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Writes a value through a pointer of the caller, unless that is null.
+///
+/// # Safety
+/// As [`write`].
+pub(crate) unsafe fn write_optional<T>(out: *mut T, value: T) {
+    if !out.is_null() {
+        // SAFETY: as promised by the caller.
+        unsafe { out.write_unaligned(value) };
+    }
+}
+
 /// Copies bytes into a buffer, followed by a zero byte if there is room for it.
 ///
 /// # Safety

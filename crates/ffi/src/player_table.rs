@@ -22,7 +22,12 @@ impl PlayerTable {
         Self { slots: vec![Vec::new(); SlotIndex::COUNT], last_serial: 0 }
     }
 
+    /// The number of a player, who gets one if it has none.
     pub(crate) fn insert(&mut self, player: PlayerId) -> u32 {
+        let known = self.number(player);
+        if known != 0 {
+            return known;
+        }
         self.last_serial = self.last_serial % ((1 << SERIAL_BITS) - 1) + 1;
         let index = player.index().get();
         let number = self.last_serial << 8 | u32::from(index);

@@ -13,6 +13,27 @@ const MAX_CALLS: usize = 200;
 /// Bytes behind each buffer that must not change.
 const GUARD: [u8; 8] = [0xa5; 8];
 
+/// A channel of each mode.
+const CHANNELS: [rp_channel; 4] = {
+    let channel = rp_channel {
+        size: size_of::<rp_channel>() as u32,
+        mode: RP_CHANNEL_RELIABLE_ORDERED,
+        max_to_server: 4_000,
+        max_to_client: 4_000,
+        priority: 0,
+        max_age_ms: 0,
+        rate: 0,
+        queue: 4_000,
+        receipts: 1,
+    };
+    [
+        channel,
+        rp_channel { mode: RP_CHANNEL_RELIABLE_UNORDERED, max_to_client: 0, ..channel },
+        rp_channel { mode: RP_CHANNEL_SEQUENCED, receipts: 0, ..channel },
+        rp_channel { mode: RP_CHANNEL_EXPIRING, receipts: 0, ..channel },
+    ]
+};
+
 /// A client and a server on loopback, whatever else the script opened, and buffers.
 struct Script<'a> {
     input: std::slice::Iter<'a, u8>,
@@ -79,7 +100,21 @@ impl Script<'_> {
         CString::new(bytes).ok()
     }
 
+    /// Channels and their number; often none, sometimes more than there are.
+    fn channels(&mut self) -> (*const rp_channel, u32) {
+        match self.byte() % 8 {
+            0..4 => (CHANNELS.as_ptr(), CHANNELS.len() as u32),
+            4 => (CHANNELS.as_ptr(), 1),
+            5 => (null(), 4),
+            6 => (CHANNELS.as_ptr(), 33),
+            _ => (null(), 0),
+        }
+    }
+
     fn open_server(&mut self) -> i32 {
+        let (channels, channel_count) = self.channels();
+        let key = [7; RP_KEY_LENGTH];
+        let flags = self.byte();
         let config = rp_server_config {
             size: size_of::<rp_server_config>() as u32,
             encryption: RP_ENCRYPTION_DEFAULT,
@@ -91,7 +126,13 @@ impl Script<'_> {
             window: 64,
             unordered: 0,
             idle_timeout_ms: 0,
-            max_stream_message: u32::from(self.byte()) << 8,
+            max_stream_message: if channel_count == 0 { u32::from(self.byte()) << 8 } else { 0 },
+            channels,
+            channel_count,
+            decides_logins: u32::from(flags & 1),
+            plain_channel: u32::from(flags >> 1 & 1),
+            reserved: 0,
+            token_key: if flags >> 4 == 0xf { key.as_ptr() } else { null() },
         };
         let mut server = 0;
         // SAFETY: all pointers are valid.
@@ -107,6 +148,9 @@ impl Script<'_> {
     }
 
     fn open_client(&mut self) -> i32 {
+        let (channels, channel_count) = self.channels();
+        let token = [1; RP_MAX_TOKEN];
+        let has_token = self.byte() == 255;
         let config = rp_client_config {
             size: size_of::<rp_client_config>() as u32,
             encryption: (self.byte() % 4).into(),
@@ -118,7 +162,11 @@ impl Script<'_> {
             window: 64,
             unordered: 0,
             idle_timeout_ms: 0,
-            max_stream_message: u32::from(self.byte()) << 8,
+            max_stream_message: if channel_count == 0 { u32::from(self.byte()) << 8 } else { 0 },
+            channels,
+            channel_count,
+            token_length: if has_token { self.byte().into() } else { 0 }.min(RP_MAX_TOKEN as u32),
+            token: token.as_ptr(),
         };
         let mut client = 0;
         // SAFETY: all pointers are valid.
@@ -186,7 +234,7 @@ impl Script<'_> {
     fn call(&mut self, function: u8) -> i32 {
         // SAFETY: pointers are null, or point to buffers of the length that is passed.
         unsafe {
-            match function % 25 {
+            match function % 29 {
                 0 if self.handles.len() < 8 => self.open_client(),
                 1 if self.handles.len() < 8 => self.open_server(),
                 2 if self.handles.len() < 8 => self.open_announcer(),
@@ -250,8 +298,32 @@ impl Script<'_> {
                     let handle = self.handle();
                     rp_client_state(handle).max(rp_client_is_delivered(handle)).max(rp_client_flush(handle))
                 }
-                23 => self.call_gamemaker(),
-                _ => self.set_info(),
+                23 => self.set_info(),
+                28 => self.call_gamemaker(),
+                24 | 25 => {
+                    let (handle, player, channel) = (self.handle(), self.player(), (self.byte() % 40).into());
+                    let message = vec![7; usize::from(self.byte()) * 20];
+                    let (data, length) = (message.as_ptr(), message.len());
+                    let mut number = 0;
+                    let client = rp_client_send_on(handle, channel, data, length, &mut number);
+                    let server = rp_server_send_on(handle, player, channel, data, length, null_mut());
+                    client.max(server).max(rp_server_broadcast(handle, channel, data, length))
+                }
+                26 => {
+                    let (handle, player) = (self.handle(), self.player());
+                    let accepted = rp_server_accept(handle, player);
+                    accepted.max(
+                        self.with_buffer(|buffer, capacity| rp_server_token_data(handle, player, buffer, capacity)),
+                    )
+                }
+                _ => {
+                    let (name, length) = (self.text(), usize::from(self.byte()));
+                    let (key, data) = ([7; RP_KEY_LENGTH], [1; 256]);
+                    self.with_buffer(|buffer, capacity| {
+                        let (secret, server) = (key.as_ptr(), key.as_ptr());
+                        rp_token_issue(secret, server, pointer(&name), 9, data.as_ptr(), length, buffer, capacity)
+                    })
+                }
             }
         }
     }
@@ -300,7 +372,8 @@ impl Script<'_> {
             let client = rp_client_next_event(handle, out, buffer, capacity);
             client.max(rp_server_next_event(handle, out, buffer, capacity))
         });
-        if result == 1 && event.kind == RP_EVENT_CONNECTED && event.player != 0 {
+        let is_player = matches!(event.kind, RP_EVENT_CONNECTED | RP_EVENT_LOGIN_REQUEST);
+        if result == 1 && is_player && event.player != 0 && !self.players.contains(&event.player) {
             self.players.push(event.player);
         }
         result

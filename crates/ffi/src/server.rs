@@ -2,18 +2,21 @@
 
 use crate::{
     arguments::{self, SizedConfig, items, number_or},
+    channels::{self, rp_channel},
     client::{RP_ENCRYPTION_DEFAULT, RP_ENCRYPTION_PLAIN, RP_ENCRYPTION_REQUIRED, connection_config, stream},
     event::{self, PendingEvent, rp_event},
-    failure::{Failure, RP_ERROR_UNKNOWN_PLAYER, guard},
+    failure::{Failure, RP_ERROR_NOT_FOUND, RP_ERROR_UNKNOWN_PLAYER, guard},
     handle_table::{HandleTable, Kind},
     output,
     player_table::PlayerTable,
+    server_session::ServerSession,
     stats::rp_stats,
 };
 use rallypoint_session::{
-    EncryptionPolicy, EndpointConfig, Player, PlayerId, PolledServer, ServerEvent, ServerInfo, ServerOptions, StaticKey,
+    EncryptionPolicy, EndpointConfig, Player, PlayerId, PolledChannelServer, PolledServer, ServerChannels, ServerEvent,
+    ServerInfo, ServerOptions, StaticKey,
 };
-use std::{ffi::c_char, time::Duration};
+use std::{collections::HashMap, ffi::c_char, mem::offset_of, time::Duration};
 
 /// Handle of a session server.
 pub type rp_server = u64;
@@ -45,11 +48,25 @@ pub struct rp_server_config {
     pub idle_timeout_ms: u32,
     /// As in `rp_client_config`.
     pub max_stream_message: u32,
+    /// The channels, the same as the clients': an array of `channel_count`. Without them, all messages are reliable, and
+    /// `rp_server_send` sends them.
+    pub channels: *const rp_channel,
+    /// Number of channels: 1 to `RP_MAX_CHANNELS`; 0: none.
+    pub channel_count: u32,
+    /// Whether `RP_EVENT_LOGIN_REQUEST` is raised for each player, and the game decides. It needs `channels`.
+    pub decides_logins: u32,
+    /// The channel of players whose client has no channels, plus 1: reliable and ordered. Default 0: such players are refused.
+    pub plain_channel: u32,
+    /// Not used.
+    pub reserved: u32,
+    /// The key of the game's account service, `RP_KEY_LENGTH` bytes: only players with a valid token may join. It needs
+    /// `channels` and `secret_key`. May be null.
+    pub token_key: *const u8,
 }
 
 // SAFETY: `repr(C)`, begins with its size, and consists of integers and pointers that may be null.
 unsafe impl SizedConfig for rp_server_config {
-    const MIN_SIZE: usize = size_of::<Self>();
+    const MIN_SIZE: usize = offset_of!(Self, channels);
 }
 
 /// What a server answers queries with. Set `size` to the size of the structure. Texts may be null; a number that is negative is
@@ -88,8 +105,10 @@ unsafe impl SizedConfig for rp_server_info {
 
 #[derive(Debug)]
 struct Server {
-    server: PolledServer,
+    server: ServerSession,
     players: PlayerTable,
+    /// What the tokens of players say, from their login request on.
+    token_data: HashMap<PlayerId, Vec<u8>>,
     pending: PendingEvent,
 }
 
@@ -103,12 +122,21 @@ static SERVERS: HandleTable<Server> = HandleTable::new(Kind::Server);
 pub unsafe extern "C" fn rp_server_bind(config: *const rp_server_config, server: *mut rp_server) -> i32 {
     guard(|| {
         // SAFETY: as promised by the caller. The result is checked before there is a handle that could not be returned.
-        let options = unsafe {
+        let (options, channels) = unsafe {
             output::write(server, 0)?;
-            options(&arguments::config(config)?)?
+            let config = arguments::config(config)?;
+            (options(&config)?, server_channels(&config)?)
         };
-        let polled = PolledServer::bind(options)?;
-        let object = Server { server: polled, players: PlayerTable::new(), pending: PendingEvent::default() };
+        let session = match channels {
+            None => ServerSession::Plain(PolledServer::bind(options)?),
+            Some(channels) => ServerSession::Channels(PolledChannelServer::bind(options, channels)?),
+        };
+        let object = Server {
+            server: session,
+            players: PlayerTable::new(),
+            token_data: HashMap::new(),
+            pending: PendingEvent::default(),
+        };
         let handle = SERVERS.insert(object)?;
         // SAFETY: as above.
         unsafe { output::write(server, handle) }?;
@@ -150,6 +178,22 @@ unsafe fn options(config: &rp_server_config) -> Result<ServerOptions, Failure> {
         options.listen = items(listen).map(parse).collect::<Result<_, _>>()?;
     }
     Ok(options)
+}
+
+unsafe fn server_channels(config: &rp_server_config) -> Result<Option<ServerChannels>, Failure> {
+    // SAFETY: as promised by the caller of `rp_server_bind`.
+    let (table, token_issuer) =
+        unsafe { (channels::table(config.channels, config.channel_count)?, channels::token_key(config.token_key)) };
+    let Some(table) = table else {
+        let needs_channels = token_issuer.is_some() || config.decides_logins != 0 || config.plain_channel != 0;
+        return if needs_channels {
+            Err(Failure::argument("token_key, decides_logins and plain_channel need channels"))
+        } else {
+            Ok(None)
+        };
+    };
+    let plain_channel = config.plain_channel.checked_sub(1).map(channels::index).transpose()?;
+    Ok(Some(ServerChannels { table, token_issuer, decides_logins: config.decides_logins != 0, plain_channel }))
 }
 
 /// Receives datagrams, handles timers, and sends what is due. Call it once per frame. Any thread, one at a time.
@@ -198,7 +242,82 @@ pub unsafe extern "C" fn rp_server_send(server: rp_server, player: u32, data: *c
         let message = unsafe { arguments::bytes(data, length) }?;
         SERVERS.with(server, |object| {
             let player = object.player(player)?;
-            Ok(object.server.send(player, message).map(|()| 0)?)
+            object.server.send(player, message).map(|()| 0)
+        })
+    })
+}
+
+/// Sends a message to a player on a channel. `RP_ERROR_UNKNOWN_PLAYER`; otherwise as `rp_client_send_on`. Any thread, one at a
+/// time.
+///
+/// # Safety
+/// `data` points to `length` readable bytes, unless it is null; `message` is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rp_server_send_on(
+    server: rp_server,
+    player: u32,
+    channel: u32,
+    data: *const u8,
+    length: usize,
+    message: *mut u64,
+) -> i32 {
+    guard(|| {
+        let channel = channels::index(channel)?;
+        // SAFETY: as promised by the caller.
+        let bytes = unsafe { arguments::bytes(data, length) }?;
+        let id = SERVERS.with(server, |object| {
+            let player = object.player(player)?;
+            object.server.send_on(player, channel, bytes)
+        })?;
+        // SAFETY: as promised by the caller.
+        unsafe { output::write_optional(message, id.number) };
+        Ok(0)
+    })
+}
+
+/// Sends a message on a channel to all players, who share one copy of it. Returns the number of those to whom it is sent: a
+/// player whose queue is full misses it. Any thread, one at a time.
+///
+/// # Safety
+/// `data` points to `length` readable bytes, unless it is null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rp_server_broadcast(server: rp_server, channel: u32, data: *const u8, length: usize) -> i32 {
+    guard(|| {
+        let channel = channels::index(channel)?;
+        // SAFETY: as promised by the caller.
+        let bytes = unsafe { arguments::bytes(data, length) }?;
+        SERVERS.with(server, |object| object.server.broadcast(channel, bytes))
+    })
+}
+
+/// Accepts a player after `RP_EVENT_LOGIN_REQUEST`; `RP_EVENT_CONNECTED` follows. `rp_server_disconnect` refuses it, with a
+/// reason. `RP_ERROR_UNKNOWN_PLAYER` if there is no such request, or no longer. Any thread, one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn rp_server_accept(server: rp_server, player: u32) -> i32 {
+    guard(|| {
+        SERVERS.with(server, |object| {
+            let player = object.player(player)?;
+            let is_accepted = object.server.accept_login(player)?;
+            if is_accepted { Ok(0) } else { Err(Failure::of(RP_ERROR_UNKNOWN_PLAYER)) }
+        })
+    })
+}
+
+/// The data that the game's account service has put into a player's token, from `RP_EVENT_LOGIN_REQUEST` on. Returns its length,
+/// 0 to 64; `RP_ERROR_NOT_FOUND` if there is no token. Any thread, one at a time.
+///
+/// # Safety
+/// `buffer` is null or points to `capacity` writable bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rp_server_token_data(server: rp_server, player: u32, buffer: *mut u8, capacity: usize) -> i32 {
+    guard(|| {
+        SERVERS.with(server, |object| {
+            let player = object.player(player)?;
+            let data = object.token_data.get(&player);
+            let data = data.ok_or_else(|| Failure::new(RP_ERROR_NOT_FOUND, "the player has no token"))?;
+            // SAFETY: as promised by the caller.
+            unsafe { output::copy(data, buffer, capacity) }?;
+            Ok(data.len() as i32)
         })
     })
 }
@@ -229,9 +348,9 @@ impl Server {
     }
 
     fn fill_pending(&mut self) {
-        let Self { server, players, pending } = self;
+        let Self { server, players, token_data, pending } = self;
         while !pending.is_some()
-            && let Some(event) = server.next_event(&mut pending.bytes)
+            && let Some(event) = server.next_event(&mut pending.message)
         {
             match event {
                 ServerEvent::Message(player) => pending.set_message(players.number(player)),
@@ -239,6 +358,12 @@ impl Server {
                     let number = players.insert(new.player);
                     pending.set_text(event::RP_EVENT_CONNECTED, number, 0, &new.username);
                 }
+                ServerEvent::LoginRequest(request) => {
+                    let number = players.insert(request.new.player);
+                    token_data.extend(request.token.map(|claims| (request.new.player, claims.data)));
+                    pending.set_text(event::RP_EVENT_LOGIN_REQUEST, number, 0, &request.new.username);
+                }
+                ServerEvent::Receipt(player, id) => pending.set_receipt(players.number(player), id),
                 ServerEvent::Writable(player) => {
                     pending.set_text(event::RP_EVENT_WRITABLE, players.number(player), 0, "");
                 }
@@ -250,6 +375,7 @@ impl Server {
                 }
                 ServerEvent::Disconnected(player, reason) => {
                     let number = players.remove(player);
+                    token_data.remove(&player);
                     let code = event::disconnect_code(&reason);
                     pending.set_text(event::RP_EVENT_DISCONNECTED, number, code, &reason.to_string());
                 }
@@ -286,10 +412,8 @@ pub unsafe extern "C" fn rp_server_stats(server: rp_server, player: u32, stats: 
     guard(|| {
         SERVERS.with(server, |object| {
             let player = object.player(player)?;
-            let (Some(current), Some(max_message)) = (object.server.stats(player), object.server.max_message(player))
-            else {
-                return Err(Failure::of(RP_ERROR_UNKNOWN_PLAYER));
-            };
+            let known = object.server.stats(player);
+            let (current, max_message) = known.ok_or_else(|| Failure::of(RP_ERROR_UNKNOWN_PLAYER))?;
             // SAFETY: as promised by the caller; the structure has no padding.
             unsafe { output::write_sized(stats, &rp_stats::new(&current, max_message), rp_stats::MIN_SIZE) }?;
             Ok(0)
@@ -333,7 +457,7 @@ pub unsafe extern "C" fn rp_server_local_address(
 ) -> i32 {
     guard(|| {
         SERVERS.with(server, |object| {
-            let addr = object.server.local_addrs().nth(index as usize);
+            let addr = object.server.local_addr(index as usize);
             let addr = addr.ok_or_else(|| Failure::argument("there is no such address"))?;
             // SAFETY: as promised by the caller.
             unsafe { output::copy_text(&addr.to_string(), buffer, capacity) }

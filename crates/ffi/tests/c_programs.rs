@@ -56,6 +56,11 @@ fn wrong_arguments_are_errors_and_no_memory_errors() {
 }
 
 #[test]
+fn channels_carry_messages_receipts_and_tokens() {
+    check("tests/c/channels.c", &[], "passed\n");
+}
+
+#[test]
 fn calls_from_many_and_from_ending_threads_make_no_memory_errors() {
     check("tests/c/threads.c", &[], "passed\n");
 }

@@ -6,12 +6,13 @@ use std::{
 };
 
 /// The sources that the header is made of, in its order. cbindgen itself would follow modules only by running Cargo.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     "version.rs",
     "failure.rs",
     "key.rs",
     "event.rs",
     "stats.rs",
+    "channels.rs",
     "client.rs",
     "server.rs",
     "announcer.rs",

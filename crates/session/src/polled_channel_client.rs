@@ -179,10 +179,16 @@ impl PolledChannelClient {
         self.client().is_delivered()
     }
 
+    /// The connection, while there is one: address, encryption, statistics.
+    #[must_use]
+    pub fn connection(&self) -> Option<&Connection> {
+        self.client().connection()
+    }
+
     /// Current round-trip time, loss and throughput of the connection, while there is one.
     #[must_use]
     pub fn stats(&self) -> Option<ConnectionStats> {
-        self.client().connection().map(Connection::stats)
+        self.connection().map(Connection::stats)
     }
 
     /// The server's address.

@@ -20,6 +20,20 @@ class Sized(ctypes.Structure):
         super().__init__(size=ctypes.sizeof(self), **fields)
 
 
+class RawChannel(Sized):
+    _fields_ = [
+        ("size", c_uint32),
+        ("mode", c_uint32),
+        ("max_to_server", c_uint32),
+        ("max_to_client", c_uint32),
+        ("priority", c_uint32),
+        ("max_age_ms", c_uint32),
+        ("rate", c_uint32),
+        ("queue", c_uint32),
+        ("receipts", c_uint32),
+    ]
+
+
 class ClientConfig(Sized):
     _fields_ = [
         ("size", c_uint32),
@@ -33,6 +47,10 @@ class ClientConfig(Sized):
         ("unordered", c_uint32),
         ("idle_timeout_ms", c_uint32),
         ("max_stream_message", c_uint32),
+        ("channels", POINTER(RawChannel)),
+        ("channel_count", c_uint32),
+        ("token_length", c_uint32),
+        ("token", c_char_p),
     ]
 
 
@@ -49,6 +67,12 @@ class ServerConfig(Sized):
         ("unordered", c_uint32),
         ("idle_timeout_ms", c_uint32),
         ("max_stream_message", c_uint32),
+        ("channels", POINTER(RawChannel)),
+        ("channel_count", c_uint32),
+        ("decides_logins", c_uint32),
+        ("plain_channel", c_uint32),
+        ("reserved", c_uint32),
+        ("token_key", c_char_p),
     ]
 
 
@@ -144,11 +168,14 @@ _BYTES = POINTER(c_uint8)
 _FUNCTIONS: List[Tuple[str, List[Type[Any]]]] = [
     ("rp_generate_key", [c_char_p]),
     ("rp_public_key", [c_char_p, c_char_p]),
+    ("rp_token_key", [c_char_p, c_char_p]),
+    ("rp_token_issue", [c_char_p, c_char_p, c_char_p, c_uint64, c_char_p, c_size_t, c_char_p, c_size_t]),
     ("rp_client_connect", [c_char_p, POINTER(ClientConfig), _HANDLE]),
     ("rp_client_poll", [c_uint64]),
     ("rp_client_wait", [c_uint64, c_uint32]),
     ("rp_client_flush", [c_uint64]),
     ("rp_client_send", [c_uint64, c_char_p, c_size_t]),
+    ("rp_client_send_on", [c_uint64, c_uint32, c_char_p, c_size_t, POINTER(c_uint64)]),
     ("rp_client_next_event", [c_uint64, POINTER(RawEvent), c_char_p, c_size_t]),
     ("rp_client_state", [c_uint64]),
     ("rp_client_is_delivered", [c_uint64]),
@@ -160,6 +187,10 @@ _FUNCTIONS: List[Tuple[str, List[Type[Any]]]] = [
     ("rp_server_wait", [c_uint64, c_uint32]),
     ("rp_server_flush", [c_uint64]),
     ("rp_server_send", [c_uint64, c_uint32, c_char_p, c_size_t]),
+    ("rp_server_send_on", [c_uint64, c_uint32, c_uint32, c_char_p, c_size_t, POINTER(c_uint64)]),
+    ("rp_server_broadcast", [c_uint64, c_uint32, c_char_p, c_size_t]),
+    ("rp_server_accept", [c_uint64, c_uint32]),
+    ("rp_server_token_data", [c_uint64, c_uint32, c_char_p, c_size_t]),
     ("rp_server_next_event", [c_uint64, POINTER(RawEvent), c_char_p, c_size_t]),
     ("rp_server_disconnect", [c_uint64, c_uint32, c_char_p]),
     ("rp_server_stats", [c_uint64, c_uint32, POINTER(RawStats)]),

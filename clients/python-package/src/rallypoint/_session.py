@@ -2,9 +2,10 @@
 
 import ctypes
 import enum
+import sys
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Callable, Iterable, Iterator, Optional, Type, TypeVar
+from typing import Any, Callable, Iterable, Iterator, Optional, Sequence, Type, TypeVar
 
 from . import _library
 from ._errors import BufferTooSmall
@@ -29,6 +30,8 @@ class EventKind(enum.IntEnum):
     DISCONNECTED = 5
     LOGIN_FAILED = 6
     MOVED = 7
+    LOGIN_REQUEST = 8
+    RECEIPT = 9
 
 
 class Reason(enum.IntEnum):
@@ -51,6 +54,36 @@ class State(enum.IntEnum):
     CLOSED = 3
 
 
+class ChannelMode(enum.IntEnum):
+    """What a channel promises."""
+
+    RELIABLE_ORDERED = 0
+    RELIABLE_UNORDERED = 1
+    SEQUENCED = 2
+    EXPIRING = 3
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A channel. Its number is its position in the list. Mode, sizes and receipts are the same on both sides."""
+
+    mode: ChannelMode
+    #: Maximum length in bytes of a message to the server; 0: there are none in this direction.
+    max_to_server: int
+    #: The same for messages to a client.
+    max_to_client: int
+    #: 1 to 256: lower numbers are sent first. 0: the default of the mode.
+    priority: int = 0
+    #: Seconds for which a message of an expiring channel is of use.
+    max_age: float = 0.25
+    #: Maximum rate in bytes per second; 0: unlimited.
+    rate: int = 0
+    #: Number of bytes that may wait to be sent.
+    queue: int = 1 << 20
+    #: Whether RECEIPT follows when the other side has read a message.
+    receipts: bool = False
+
+
 @dataclass(frozen=True)
 class Event:
     """An event of a client or a server."""
@@ -61,6 +94,13 @@ class Event:
     #: The message, or a text: the name of a player who connected, or the reason.
     data: bytes
     reason: Reason
+    #: The channel of a message or a receipt.
+    channel: int = 0
+
+    @property
+    def message_number(self) -> int:
+        """The number of the message that a receipt is for: what send_on has returned."""
+        return int.from_bytes(self.data, sys.byteorder)
 
     @property
     def text(self) -> str:
@@ -88,6 +128,24 @@ def _optional_key(key: Optional[bytes]) -> Optional[bytes]:
     if key is not None and len(key) != 32:
         raise ValueError("a key has 32 bytes")
     return key
+
+
+def _channels(channels: Sequence[Channel]) -> Any:
+    """An array for the library, or None."""
+    raw = [
+        _library.RawChannel(
+            mode=int(channel.mode),
+            max_to_server=channel.max_to_server,
+            max_to_client=channel.max_to_client,
+            priority=channel.priority,
+            max_age_ms=round(channel.max_age * 1000),
+            rate=channel.rate,
+            queue=channel.queue,
+            receipts=int(channel.receipts),
+        )
+        for channel in channels
+    ]
+    return (_library.RawChannel * len(raw))(*raw) if raw else None
 
 
 def _stats(raw: _library.RawStats) -> Stats:
@@ -134,7 +192,10 @@ class _Session:
         if not found:
             return None
         data = ctypes.string_at(self._buffer, raw.length)
-        return Event(EventKind(raw.kind), raw.player, data, Reason(raw.code))
+        kind = EventKind(raw.kind)
+        if kind in (EventKind.MESSAGE, EventKind.RECEIPT):
+            return Event(kind, raw.player, data, Reason.NONE, raw.code)
+        return Event(kind, raw.player, data, Reason(raw.code))
 
     def events(self) -> Iterator[Event]:
         """The events that there are now."""
@@ -175,6 +236,8 @@ class Client(_Session):
         reconnect: bool = False,
         window: int = 0,
         max_stream_message: int = 0,
+        channels: Sequence[Channel] = (),
+        token: bytes = b"",
     ) -> None:
         super().__init__()
         config = _library.ClientConfig(
@@ -186,6 +249,10 @@ class Client(_Session):
             reconnect=int(reconnect),
             window=window,
             max_stream_message=max_stream_message,
+            channels=_channels(channels),
+            channel_count=len(channels),
+            token=token,
+            token_length=len(token),
         )
         handle = ctypes.c_uint64()
         check(library.rp_client_connect(encode(server), ctypes.byref(config), ctypes.byref(handle)))
@@ -194,6 +261,12 @@ class Client(_Session):
     def send(self, message: bytes) -> None:
         """Sends a message, reliably; raises WouldBlock if the window is full."""
         self._call("send", message, len(message))
+
+    def send_on(self, channel: int, message: bytes) -> int:
+        """Sends a message on a channel; raises WouldBlock if its queue is full. Returns the number that a receipt names."""
+        number = ctypes.c_uint64()
+        self._call("send_on", channel, message, len(message), ctypes.byref(number))
+        return number.value
 
     @property
     def state(self) -> State:
@@ -232,6 +305,10 @@ class Server(_Session):
         max_per_address: int = 0,
         window: int = 0,
         max_stream_message: int = 0,
+        channels: Sequence[Channel] = (),
+        decides_logins: bool = False,
+        plain_channel: Optional[int] = None,
+        token_key: Optional[bytes] = None,
     ) -> None:
         super().__init__()
         config = _library.ServerConfig(
@@ -243,6 +320,11 @@ class Server(_Session):
             max_per_address=max_per_address,
             window=window,
             max_stream_message=max_stream_message,
+            channels=_channels(channels),
+            channel_count=len(channels),
+            decides_logins=int(decides_logins),
+            plain_channel=0 if plain_channel is None else plain_channel + 1,
+            token_key=_optional_key(token_key),
         )
         handle = ctypes.c_uint64()
         check(library.rp_server_bind(ctypes.byref(config), ctypes.byref(handle)))
@@ -252,8 +334,27 @@ class Server(_Session):
         """Sends a message to a player, reliably; raises WouldBlock if the window is full."""
         self._call("send", player, message, len(message))
 
+    def send_on(self, player: int, channel: int, message: bytes) -> int:
+        """Sends a message to a player on a channel: as Client.send_on."""
+        number = ctypes.c_uint64()
+        self._call("send_on", player, channel, message, len(message), ctypes.byref(number))
+        return number.value
+
+    def broadcast(self, channel: int, message: bytes) -> int:
+        """Sends a message on a channel to all players. Returns the number of those to whom it is sent."""
+        return self._call("broadcast", channel, message, len(message))
+
+    def accept(self, player: int) -> None:
+        """Accepts a player after LOGIN_REQUEST; disconnect refuses it, with a reason."""
+        self._call("accept", player)
+
+    def token_data(self, player: int) -> bytes:
+        """The data in a player's token, from LOGIN_REQUEST on."""
+        length = self._call("token_data", player, self._buffer, len(self._buffer))
+        return ctypes.string_at(self._buffer, length)
+
     def disconnect(self, player: int, reason: str = "") -> None:
-        """Ends a player's session."""
+        """Ends a player's session. That is also how a LOGIN_REQUEST is refused."""
         self._call("disconnect", player, encode(reason))
 
     def stats(self, player: int) -> Stats:

@@ -91,6 +91,12 @@ class Client(_Driven):
         self._session.send(message)
         self._session.flush()
 
+    def send_on(self, channel: int, message: bytes) -> int:
+        """Sends a message on a channel: as rallypoint.Client.send_on."""
+        number = self._session.send_on(channel, message)
+        self._session.flush()
+        return number
+
     async def send_all(self, message: bytes) -> None:
         """Sends a message as soon as the window has room."""
         while True:
@@ -139,6 +145,22 @@ class Server(_Driven):
     def send(self, player: int, message: bytes) -> None:
         """Sends a message to a player, reliably; raises WouldBlock if the window is full."""
         self._session.send(player, message)
+
+    def send_on(self, player: int, channel: int, message: bytes) -> int:
+        """Sends a message to a player on a channel: as rallypoint.Client.send_on."""
+        return self._session.send_on(player, channel, message)
+
+    def broadcast(self, channel: int, message: bytes) -> int:
+        """Sends a message on a channel to all players. Returns the number of those to whom it is sent."""
+        return self._session.broadcast(channel, message)
+
+    def accept(self, player: int) -> None:
+        """Accepts a player after LOGIN_REQUEST; disconnect refuses it, with a reason."""
+        self._session.accept(player)
+
+    def token_data(self, player: int) -> bytes:
+        """The data in a player's token, from LOGIN_REQUEST on."""
+        return self._session.token_data(player)
 
     def disconnect(self, player: int, reason: str = "") -> None:
         """Ends a player's session."""

@@ -37,6 +37,10 @@ pub unsafe extern "C" fn rpgm_connect(server: *const c_char, username: *const c_
         unordered: 0,
         idle_timeout_ms: 0,
         max_stream_message: 0,
+        channels: null(),
+        channel_count: 0,
+        token_length: 0,
+        token: null(),
     };
     let mut client = 0;
     // SAFETY: texts are as the caller promises.
@@ -66,6 +70,12 @@ pub unsafe extern "C" fn rpgm_host(port: f64, game: *const c_char, max_players: 
             unordered: 0,
             idle_timeout_ms: 0,
             max_stream_message: 0,
+            channels: null(),
+            channel_count: 0,
+            decides_logins: 0,
+            plain_channel: 0,
+            reserved: 0,
+            token_key: null(),
         };
         // SAFETY: texts are as the caller promises.
         Ok(unsafe { rp_server_bind(&raw const config, &raw mut server) })
