@@ -8,6 +8,7 @@ use rallypoint_session::{
 use std::time::Duration;
 
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "each has an allocation of its own in the handle table")]
 pub(crate) enum ClientSession {
     Plain(PolledClient),
     Channels(PolledChannelClient),
