@@ -59,6 +59,30 @@ fn s28_a_player_learns_the_reason_of_a_disconnect() {
 }
 
 #[test]
+fn s28_a_player_on_a_slow_path_learns_the_reason_of_a_disconnect() {
+    // Three timeouts of this path are longer than the client waits for any datagram.
+    let mut config = client_config(Encryption::Plain);
+    config.connection.idle_timeout = secs(3);
+    config.connection.keepalive = ms(800);
+    let mut pair = Pair::start(1, Link::default().delay(ms(600)), server_config(), config);
+    pair.wait_for_player();
+    for _ in 0..3 {
+        pair.client_send(b"measures the round trip");
+        pair.net.run_for(secs(2));
+    }
+    pair.net.with(pair.server, |app, now| {
+        let player = app.player();
+        assert!(app.endpoint.disconnect(now, player, "it is late"));
+    });
+    pair.net.run_for(secs(15));
+    assert!(
+        pair.client().has(&ClientEvent::Disconnected(DisconnectReason::ClosedByPeer("it is late".into()))),
+        "{:?}",
+        pair.client().events
+    );
+}
+
+#[test]
 fn s28_forged_disconnects_change_nothing() {
     for encryption in [Encryption::Plain, Encryption::Encrypted] {
         let mut pair = Pair::connect(1, Link::default().delay(ms(25)), encryption);

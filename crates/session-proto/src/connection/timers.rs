@@ -96,7 +96,10 @@ impl Connection {
             return;
         }
         if self.is_expired(now, Timer::Idle) || self.is_expired(now, Timer::PathValidation) {
-            return self.end(DisconnectReason::TimedOut);
+            // On a slow path the time is over before it is certain that a disconnect was not forged: its reason is the likely one.
+            let close = self.peer_close.take();
+            return self
+                .end(close.map_or(DisconnectReason::TimedOut, |close| DisconnectReason::ClosedByPeer(close.reason)));
         }
         if let Some(close) = self.peer_close.take_if(|close| now >= close.until) {
             return self.end(DisconnectReason::ClosedByPeer(close.reason));
