@@ -156,6 +156,16 @@ fn main() -> ExitCode {
     }
 }
 
+/// Prints wrong usage: with colours, or without them where lines have to be wrapped.
+fn print_usage_error(error: &clap::Error) {
+    let text = error.render().to_string();
+    let is_wide = |width| text.lines().any(|line| line.chars().count() > width);
+    match output::terminal::stderr_width() {
+        Some(width) if is_wide(width) => stdio::print_stderr(text.trim_end()),
+        _ => drop(error.print()),
+    }
+}
+
 /// Parses the arguments. A monitoring system would take exit code 2 for CRITICAL, so wrong usage of `check` exits with 3.
 fn parse() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
@@ -164,7 +174,7 @@ fn parse() -> Cli {
         match &*verb {
             "check" if error.use_stderr() => {
                 // With all hints on standard error, for interactive use; monitoring systems read standard output.
-                let _ = error.print();
+                print_usage_error(&error);
                 check::print_unknown(summary());
                 std::process::exit(3);
             }
@@ -174,6 +184,10 @@ fn parse() -> Cli {
                 output::printer::print_command_error(format, error::CommandError::Usage(summary()));
             }
             _ => {}
+        }
+        if error.use_stderr() {
+            print_usage_error(&error);
+            std::process::exit(error.exit_code());
         }
         error.exit()
     })

@@ -1,6 +1,9 @@
 //! Printing on standard output and standard error.
 
-use crate::error::CommandError;
+use crate::{
+    error::CommandError,
+    output::terminal::{stderr_width, wrap_hanging},
+};
 use std::{
     fmt,
     io::{self, Write},
@@ -18,7 +21,9 @@ pub fn print_stdout(text: &str) -> Result<(), CommandError> {
     }
 }
 
-/// Prints a line on standard error. A closed standard error is ignored: it is no reason to stop.
+/// Prints a line on standard error, wrapped between words if that is a terminal. A closed standard error is ignored: it is no reason to stop.
 pub fn print_stderr(line: impl fmt::Display) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let text = line.to_string();
+    let text = stderr_width().map_or_else(|| text.clone(), |width| wrap_hanging(&text, width));
+    let _ = writeln!(io::stderr(), "{text}");
 }

@@ -36,6 +36,12 @@ impl Terminal {
     }
 }
 
+/// Width of the terminal of standard error, if it is one.
+pub fn stderr_width() -> Option<usize> {
+    let width = terminal_size::terminal_size_of(stderr()).map(|(width, _)| usize::from(width.0));
+    width.filter(|_| stderr().is_terminal()).map(|width| width.max(20))
+}
+
 /// Whether standard error is a terminal on which a line can be redrawn.
 pub fn can_animate_stderr() -> bool {
     stderr().is_terminal() && env::var_os("TERM").is_none_or(|term| term != "dumb")
@@ -122,6 +128,18 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     textwrap::wrap(&words, options).into_iter().map(Cow::into_owned).collect()
 }
 
+/// Breaks each line of a text that is wider than this between words, and indents what follows.
+pub fn wrap_hanging(text: &str, width: usize) -> String {
+    let wrap = |line: &str| {
+        let indent = line.len() - line.trim_start().len() + 2;
+        let indent = " ".repeat(indent.min(width / 2));
+        let options = Options::new(width).word_splitter(WordSplitter::NoHyphenation).subsequent_indent(&indent);
+        // Lines that fit stay as they are.
+        if columns(line) <= width { line.to_owned() } else { textwrap::wrap(line, options).join("\n") }
+    };
+    text.split('\n').map(wrap).collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,5 +164,13 @@ mod tests {
         assert_eq!(wrap("七人の侍", 5), ["七人", "の侍"]);
         assert_eq!(wrap("七", 1), ["七"]);
         assert_eq!(wrap("", 5), [""]);
+    }
+
+    #[test]
+    fn messages_wrap_between_words_with_a_hanging_indent() {
+        let text = "the server is not listed: is it running?\n\n  tip: open the port of the firewall";
+        let expected = "the server is not\n  listed: is it\n  running?\n\n  tip: open the port\n    of the firewall";
+        assert_eq!(wrap_hanging(text, 20), expected);
+        assert_eq!(wrap_hanging("short  line", 20), "short  line");
     }
 }
