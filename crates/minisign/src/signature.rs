@@ -3,7 +3,7 @@
 //! ```text
 //! untrusted comment: ...
 //! base64 of "ED", key ID (8), signature of the BLAKE2b-512 hash of the file (64)
-//! trusted comment: timestamp:1800000000	file:servers.json	hashed
+//! trusted comment: timestamp:1800000000<tab>file:servers.json<tab>hashed
 //! base64 of the signature of: the signature above (64), the trusted comment without its prefix
 //! ```
 

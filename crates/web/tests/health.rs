@@ -13,7 +13,8 @@ fn healthz_and_readyz_of_a_running_lobby() {
     assert_eq!((alive.status, alive.text()), (200, "ok\n".to_owned()));
     let ready =
         wait_until("the lobby is ready", || Some(site.get("/readyz")).filter(|response| response.status == 200));
-    assert_eq!(ready.text(), r#"{"status":"ready","save":"saved","history":"off","cluster":"off","proxy":"ok"}"#);
+    let expected = r#"{"status":"ready","save":"saved","history":"off","cluster":"off","export":"off","proxy":"ok"}"#;
+    assert_eq!(ready.text(), expected);
     assert_eq!(ready.header("cache-control"), Some("no-store"));
 }
 
