@@ -113,7 +113,7 @@ fn lobbies_have_names_and_totals() {
     let other_server = Server { lobby: other, ..Server::new(3, "c") };
     site.register_all(&[Server::new(1, "a").players(3), Server::new(2, "b").players(4), other_server]);
     let expected = json!({
-        "servers": 3, "players": 7, "bots": 0, "slots": 30,
+        "servers": 3, "players": 7, "bots": 0, "slots": 30, "export_key": null,
         "lobbies": [
             { "id": LOBBY.to_string(), "name": "Gang Garrison 2", "servers": 2, "players": 7, "bots": 0, "slots": 20 },
             { "id": other.to_string(), "name": null, "servers": 1, "players": 0, "bots": 0, "slots": 10 },
