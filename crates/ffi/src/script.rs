@@ -352,7 +352,7 @@ impl Script<'_> {
                 5 => rpgm_state(object),
                 6 => rpgm_set_occupancy(object, number, number, number, number),
                 7 => rpgm_event_byte(number),
-                8 if number < 256.0 || number > 1e10 => {
+                8 if !(256.0..=1e10).contains(&number) => {
                     rpgm_send_buffer(object, number, buffer.as_ptr().cast(), number)
                         .min(rpgm_event_copy(buffer.as_mut_ptr().cast(), number))
                 }
