@@ -29,6 +29,7 @@ mod session;
 mod session_table;
 mod table;
 mod token;
+mod urgent_limit;
 
 pub use client::{ChannelClient, ChannelClientConfig};
 pub use fault::ChannelFault;

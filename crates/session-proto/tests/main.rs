@@ -9,6 +9,7 @@ mod channels_delivery;
 mod channels_hostile_peer;
 mod channels_latency;
 mod channels_memory;
+mod channels_overload;
 mod channels_plain_players;
 mod channels_property;
 mod channels_tokens;

@@ -16,6 +16,9 @@ pub(super) const CREDIT_WINDOW: u64 = 16_384;
 /// range of a sequence.
 const RECEIPT_WINDOW: usize = 1 << 15;
 
+/// Time after the last sign of overload of an expiring channel for which it is assumed, as a multiple of [`Channel::max_age`].
+const OVERLOAD_MEMORY: u32 = 4;
+
 /// Maximum number of messages that wait in a queue, however small they are.
 const MAX_QUEUED: usize = 65_536;
 
@@ -81,6 +84,10 @@ pub(super) struct SendChannel {
     receipt_base: u64,
     /// There was no room for a message.
     pub is_blocked: bool,
+    /// In an expiring channel: since when a message has always been waiting.
+    standing_since: Option<Instant>,
+    /// The last sign that more is sent on it than the path carries.
+    overloaded_at: Option<Instant>,
 }
 
 impl SendChannel {
@@ -101,6 +108,8 @@ impl SendChannel {
             unconfirmed: channel.receipts.then(VecDeque::new),
             receipt_base: 0,
             is_blocked: false,
+            standing_since: None,
+            overloaded_at: None,
         }
     }
 
@@ -165,11 +174,34 @@ impl SendChannel {
             }
             self.recycle(sent, spare);
         }
+        if self.queue.is_empty() {
+            self.standing_since = None;
+        }
     }
 
-    /// Drops messages that are late.
+    /// Drops messages that are late. A queue that was never empty for a whole [`Channel::max_age`] is no burst: more is sent than
+    /// the path carries, and something has to be dropped. Then it is what has waited for an eighth of that time, since otherwise
+    /// every message would arrive just before it is late.
     pub fn expire(&mut self, now: Instant, spare: &mut Vec<Vec<u8>>) {
-        while self.queue.front().is_some_and(|front| front.expires_at.is_some_and(|at| now >= at)) {
+        let max_age = self.max_age;
+        let standing_since = *self.standing_since.get_or_insert(now);
+        if now.saturating_duration_since(standing_since) >= max_age {
+            self.overloaded_at = Some(now);
+        }
+        let is_overloaded =
+            self.overloaded_at.is_some_and(|at| now.saturating_duration_since(at) < OVERLOAD_MEMORY * max_age);
+        while let Some(front) = self.queue.front()
+            && let Some(expires_at) = front.expires_at
+        {
+            let is_late = now >= expires_at;
+            // What is sent in part is completed, if it is not late.
+            let is_spare = is_overloaded && front.fragments_sent == 0 && now + (max_age - max_age / 8) >= expires_at;
+            if !is_late && !is_spare {
+                return;
+            }
+            if is_spare {
+                self.overloaded_at = Some(now);
+            }
             self.pop(spare);
         }
     }

@@ -6,13 +6,14 @@ use super::{
     droppable::DroppablePayloads,
     receiver::Replies,
     send_channel::{CREDIT_WINDOW, SendChannel},
+    urgent_limit::UrgentLimit,
 };
 use crate::{
     Connection, SendError,
     connection::{Side, Source},
 };
 use rallypoint_wire::session::{
-    MAX_DATAGRAM,
+    ClientData, MAX_DATAGRAM,
     channels::{FRAGMENT_HEADER, MESSAGE_HEADER, RecordWriter, Sequences},
 };
 use std::{
@@ -27,14 +28,16 @@ const MAX_RECEIPTS: usize = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Sender {
     channels: Vec<SendChannel>,
-    /// The channels with messages that wait, and those whose messages expire, as bit sets.
+    /// The channels with messages that wait, those that are reliable, and those whose messages expire, as bit sets.
     waiting: u32,
+    reliable: u32,
     expiring: u32,
     /// The channels by priority; those that have the same take turns.
     order: Vec<PriorityGroup>,
     writer: RecordWriter,
     droppable: DroppablePayloads,
     bulk: BulkLimit,
+    urgent: UrgentLimit,
     receipts: VecDeque<MessageId>,
     /// Buffers of messages that were sent, for the next ones.
     spare: Vec<Vec<u8>>,
@@ -95,16 +98,22 @@ impl Sender {
                 _ => order.push(PriorityGroup { channels: vec![position], set: bit(position), next: 0 }),
             }
         }
-        let is_expiring = |channel: &&SendChannel| channel.mode == ChannelMode::Expiring;
-        let expiring = channels.iter().filter(is_expiring).fold(0, |set, channel| set | 1 << channel.index.get());
+        let set_of = |has_mode: fn(ChannelMode) -> bool| {
+            let chosen = channels.iter().filter(|channel| has_mode(channel.mode));
+            chosen.fold(0, |set, channel| set | 1 << channel.index.get())
+        };
+        let reliable = set_of(ChannelMode::is_reliable);
+        let expiring = set_of(|mode| mode == ChannelMode::Expiring);
         Self {
             channels,
             waiting: 0,
+            reliable,
             expiring,
             order,
             writer: RecordWriter::new(0),
             droppable: DroppablePayloads::default(),
             bulk: BulkLimit::default(),
+            urgent: UrgentLimit::default(),
             receipts: VecDeque::new(),
             spare: Vec::new(),
         }
@@ -112,11 +121,15 @@ impl Sender {
 
     /// Queues a message.
     pub fn send(&mut self, now: Instant, channel: ChannelIndex, payload: Payload) -> Result<MessageId, SendError> {
-        let Self { channels, spare, waiting, .. } = self;
+        let Self { channels, spare, waiting, reliable, urgent, .. } = self;
         let position = usize::from(channel.get());
         let channel = channels.get_mut(position).ok_or(SendError::NoChannel)?;
+        let length = payload.as_bytes().len();
         let id = channel.push(now, payload, spare)?;
         *waiting |= bit(position);
+        if *reliable & bit(position) == 0 {
+            urgent.on_offer(now, length + ClientData::HEADER + MESSAGE_HEADER);
+        }
         Ok(id)
     }
 
@@ -191,6 +204,11 @@ impl Sender {
             return connection.set_source(source);
         }
         self.bulk.update(now, connection, poll_interval);
+        // Reliable messages of this session yield first.
+        let is_urgent_limited = self.waiting & self.reliable == 0;
+        if is_urgent_limited {
+            self.urgent.update(now, connection, poll_interval);
+        }
         let size = connection.max_message();
         let window = connection.window();
         let mut in_flight = connection.in_flight();
@@ -198,7 +216,8 @@ impl Sender {
         loop {
             let admission = self.bulk.check(in_flight, window);
             let is_bulk_admitted = admission == BulkAdmission::Admitted;
-            let kind = match self.next_kind(now, is_bulk_admitted, &mut source.wake_at) {
+            let urgent_at = if is_urgent_limited { self.urgent.ready_at(now, in_flight) } else { now };
+            let kind = match self.next_kind(now, is_bulk_admitted, urgent_at, &mut source.wake_at) {
                 Some(kind) => kind,
                 None if !replies.is_empty() => PayloadKind::Reliable,
                 None => {
@@ -223,6 +242,7 @@ impl Sender {
             if kind == PayloadKind::Droppable {
                 self.droppable.push(number, contents.newest_of, contents.expires_at);
                 self.bulk.on_urgent(now, sent);
+                self.urgent.on_sent(now, sent);
             }
             in_flight += sent as u64;
             budget = budget.saturating_sub(sent);
@@ -234,7 +254,9 @@ impl Sender {
     /// Drops messages that wait and are late.
     fn expire_waiting(&mut self, now: Instant) {
         for (position, channel) in self.channels.iter_mut().enumerate() {
-            channel.expire(now, &mut self.spare);
+            if self.waiting & self.expiring & bit(position) != 0 {
+                channel.expire(now, &mut self.spare);
+            }
             if channel.is_empty() {
                 self.waiting &= !bit(position);
             }
@@ -246,6 +268,7 @@ impl Sender {
         &mut self,
         now: Instant,
         is_bulk_admitted: bool,
+        urgent_at: Instant,
         wake_at: &mut Option<Instant>,
     ) -> Option<PayloadKind> {
         for group in self.order.iter().filter(|group| group.set & self.waiting != 0) {
@@ -257,6 +280,7 @@ impl Sender {
                     continue;
                 }
                 let ready_at = channel.rate.as_mut().map_or(now, |rate| rate.ready_at(now));
+                let ready_at = if kind == PayloadKind::Droppable { ready_at.max(urgent_at) } else { ready_at };
                 if ready_at <= now {
                     return Some(kind);
                 }
