@@ -81,7 +81,7 @@ fn front_page(source: &str) -> String {
     page.join("\n").trim_end().to_owned()
 }
 
-/// Replaces [`Name`] and [`Name`](path::Name) by `Name`.
+/// Replaces links that only rustdoc resolves, to a name alone or with its path, by the name.
 fn without_rustdoc_links(line: &str) -> String {
     let mut text = String::new();
     let mut rest = line;
