@@ -267,6 +267,19 @@ impl Endpoint {
         self.reserved = bytes;
     }
 
+    /// Calls a function that may hand a message over to a player's connection. Its last argument is the number of bytes by which
+    /// the memory may grow.
+    pub(crate) fn send_with<R>(
+        &mut self,
+        player: PlayerId,
+        send: impl FnOnce(&mut Connection, usize) -> R,
+    ) -> Option<R> {
+        let allowance = self.allowance();
+        let result = send(&mut self.slot(player)?.connection, allowance);
+        self.update_slot(player.index);
+        Some(result)
+    }
+
     /// Calls a function that changes a player's connection.
     pub(crate) fn with_connection<R>(
         &mut self,

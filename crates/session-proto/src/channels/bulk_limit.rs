@@ -58,6 +58,11 @@ impl BulkLimit {
         self.urgent_size = (size as u64).max(self.urgent_size * 31 / 32);
     }
 
+    /// Whether reliable messages are limited.
+    pub fn is_active(&self) -> bool {
+        self.active_until.is_some()
+    }
+
     /// Adapts the limit to the measured delay. `poll_interval`: how long a datagram may wait on this side to be read.
     pub fn update(&mut self, now: Instant, connection: &Connection, poll_interval: Duration) {
         if self.active_until.is_none_or(|until| now >= until) {

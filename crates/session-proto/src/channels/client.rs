@@ -154,6 +154,13 @@ impl ChannelClient {
     pub fn send(&mut self, now: Instant, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
         self.now = now;
         self.handle_input();
+        if let Some(session) = &mut self.session
+            && session.may_send_directly(message.len())
+            && let Some(connection) = self.client.connection_mut()
+            && let Some(id) = session.send_directly(now, connection, channel, message, usize::MAX)
+        {
+            return Ok(id);
+        }
         match &mut self.session {
             Some(session) if self.client.is_connected() => session.send_copy(now, channel, message),
             _ if self.client.is_closed() => Err(SendError::Closed),

@@ -109,6 +109,7 @@ impl ReceiveChannel {
     }
 
     /// Handles a whole message. If it is to be delivered at once, its position is returned as well.
+    #[inline]
     pub fn handle_message(
         &mut self,
         sequence: u16,
@@ -120,12 +121,14 @@ impl ReceiveChannel {
         match &mut self.state {
             State::Ordered { next, waiting, .. } => {
                 let number = position(*next, sequence).ok_or(out_of_range)?;
-                if waiting.contains_key(&number) {
+                if !waiting.is_empty() && waiting.contains_key(&number) {
                     return Err(out_of_range);
                 }
                 if number == *next {
                     *next += 1;
-                    drain(self.index, next, waiting, out);
+                    if !waiting.is_empty() {
+                        drain(self.index, next, waiting, out);
+                    }
                     return Ok((Delivery::Now, number));
                 }
                 let bytes = body.to_vec();

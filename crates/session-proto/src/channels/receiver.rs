@@ -10,7 +10,7 @@ use super::{
 use crate::connection::Side;
 use rallypoint_wire::session::{
     MAX_DATAGRAM, MAX_ENCRYPTED_TO_CLIENT, MAX_ENCRYPTED_TO_SERVER, MAX_TO_CLIENT, MAX_TO_SERVER,
-    channels::{ControlRecord, FRAGMENT_HEADER, Record, RecordWriter, records},
+    channels::{ControlRecord, FRAGMENT_HEADER, Record, RecordWriter, records, whole_message},
 };
 use std::{collections::VecDeque, ops::Range};
 
@@ -145,6 +145,14 @@ impl Receiver {
                 delivered
             } else {
                 let Some(payload) = source.next_payload() else { return Ok(None) };
+                // What most payloads are, without the detour of a record.
+                if let Some((channel, sequence, body)) = whole_message(payload) {
+                    if self.handle_message(channel, sequence, body, replies)? {
+                        self.current = Current::Source(payload.len() - body.len()..payload.len());
+                        return Ok(Some(channel));
+                    }
+                    continue;
+                }
                 let (end, delivered) = self.handle_record(payload, sender, replies)?;
                 if let Some((_, length)) = delivered {
                     self.current = Current::Source(end - length..end);
@@ -180,45 +188,63 @@ impl Receiver {
         sender: &mut Sender,
         replies: &mut Replies,
     ) -> Result<(usize, Option<(ChannelIndex, usize)>), ChannelFault> {
-        let Self { channels, ready, memory, fragment, .. } = self;
         let mut rest = records(bytes);
         let Some(record) = rest.next() else { return Ok((bytes.len(), None)) };
         let record = record.map_err(|error| ChannelFault::Malformed(error.field))?;
         let end = bytes.len() - rest.remaining();
-        let mut out = Output { ready, memory };
-        let mut delivered = None;
-        let channel = match record {
+        match record {
             Record::Message { channel, sequence, body } => {
-                let known = find(channels, channel)?;
-                if let (Delivery::Now, number) = known.handle_message(sequence, body, &mut out)? {
-                    if known.has_receipts {
-                        replies.push_receipt(channel, number)?;
-                    }
-                    delivered = Some((channel, body.len()));
-                }
-                known
+                let is_delivered = self.handle_message(channel, sequence, body, replies)?;
+                Ok((end, is_delivered.then_some((channel, body.len()))))
             }
             Record::Fragment { channel, sequence, index, count, body } => {
+                let Self { channels, ready, memory, fragment, .. } = self;
                 let known = find(channels, channel)?;
-                known.handle_fragment(Fragment { sequence, index, count, body, size: *fragment }, &mut out)?;
-                known
-            }
-            Record::Control(control) => {
-                match control {
-                    ControlRecord::Hello(_) => return Err(ChannelFault::Malformed("second hello")),
-                    ControlRecord::Receipt { channel, sequences } => sender.handle_receipt(channel, sequences)?,
-                    ControlRecord::Credit { channel, sequence } => sender.handle_credit(channel, sequence)?,
+                let fragment = Fragment { sequence, index, count, body, size: *fragment };
+                known.handle_fragment(fragment, &mut Output { ready, memory })?;
+                if let Some(sequence) = known.take_credit() {
+                    replies.push_credit(channel, sequence);
                 }
-                return Ok((end, None));
+                self.check_memory()?;
+                Ok((end, None))
             }
-        };
-        if let Some(sequence) = channel.take_credit() {
-            replies.push_credit(channel.index, sequence);
+            Record::Control(ControlRecord::Hello(_)) => Err(ChannelFault::Malformed("second hello")),
+            Record::Control(ControlRecord::Receipt { channel, sequences }) => {
+                sender.handle_receipt(channel, sequences).map(|()| (end, None))
+            }
+            Record::Control(ControlRecord::Credit { channel, sequence }) => {
+                sender.handle_credit(channel, sequence).map(|()| (end, None))
+            }
         }
-        if self.memory > self.max_memory {
-            return Err(ChannelFault::Unfinished);
+    }
+
+    /// Handles a whole message. Returns whether it is delivered at once.
+    #[inline]
+    fn handle_message(
+        &mut self,
+        channel: ChannelIndex,
+        sequence: u16,
+        body: &[u8],
+        replies: &mut Replies,
+    ) -> Result<bool, ChannelFault> {
+        let Self { channels, ready, memory, .. } = self;
+        let known = find(channels, channel)?;
+        let (delivery, number) = known.handle_message(sequence, body, &mut Output { ready, memory })?;
+        if let Some(sequence) = known.take_credit() {
+            replies.push_credit(channel, sequence);
         }
-        Ok((end, delivered))
+        if delivery == Delivery::Later {
+            self.check_memory()?;
+            return Ok(false);
+        }
+        if known.has_receipts {
+            replies.push_receipt(channel, number)?;
+        }
+        Ok(true)
+    }
+
+    fn check_memory(&self) -> Result<(), ChannelFault> {
+        if self.memory > self.max_memory { Err(ChannelFault::Unfinished) } else { Ok(()) }
     }
 }
 

@@ -140,6 +140,20 @@ impl SendChannel {
         Ok(MessageId { channel: self.index, number })
     }
 
+    /// The position of a message that is sent without waiting in the queue, if it may be sent now.
+    /// [`on_sent_directly`](Self::on_sent_directly) follows if it is.
+    pub fn next_direct(&self, length: usize) -> Option<u64> {
+        let is_free = self.queue.is_empty() && self.rate.is_none() && self.unconfirmed.is_none();
+        let is_in_range = length <= self.max_size && (!self.mode.is_reliable() || self.next_number < self.credit_end);
+        (is_free && is_in_range).then_some(self.next_number)
+    }
+
+    /// A message was sent without waiting in the queue. Returns when it expires.
+    pub fn on_sent_directly(&mut self, now: Instant) -> Option<Instant> {
+        self.next_number += 1;
+        (self.mode == ChannelMode::Expiring).then(|| now + self.max_age)
+    }
+
     /// Whether there is room for a message of this length.
     pub fn has_room(&self, length: usize) -> bool {
         self.queue.is_empty() || (self.queued + length <= self.max_queued && self.queue.len() < MAX_QUEUED)

@@ -13,13 +13,16 @@ use crate::{
     connection::{Side, Source},
 };
 use rallypoint_wire::session::{
-    ClientData, MAX_DATAGRAM,
+    ClientData, MAX_DATAGRAM, MAX_TO_CLIENT,
     channels::{FRAGMENT_HEADER, MESSAGE_HEADER, RecordWriter, Sequences},
 };
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
 };
+
+/// Minimum length of a message that is handed over without a queue: two of them do not fit into a payload.
+const MIN_DIRECT: usize = MAX_TO_CLIENT / 2;
 
 /// Maximum number of receipts that wait to be polled. A correct peer sends at most one per message.
 const MAX_RECEIPTS: usize = 1 << 16;
@@ -41,6 +44,14 @@ pub(super) struct Sender {
     receipts: VecDeque<MessageId>,
     /// Buffers of messages that were sent, for the next ones.
     spare: Vec<Vec<u8>>,
+    direct: DirectBudget,
+}
+
+/// Number of bytes that the connection would still send at once, at a time.
+#[derive(Clone, Copy, Debug, Default)]
+struct DirectBudget {
+    at: Option<Instant>,
+    left: usize,
 }
 
 /// What limits how much is handed over.
@@ -116,7 +127,57 @@ impl Sender {
             urgent: UrgentLimit::default(),
             receipts: VecDeque::new(),
             spare: Vec::new(),
+            direct: DirectBudget::default(),
         }
+    }
+
+    /// Whether a message of this length may be one for [`send_directly`](Self::send_directly).
+    pub fn may_send_directly(&self, length: usize) -> bool {
+        self.waiting == 0 && length >= MIN_DIRECT
+    }
+
+    /// Hands a message over to the connection without a queue, if that would send it at once anyway: nothing waits, the message
+    /// is so large that no other of its size shares its payload, and it is not one that the next one could replace. Reliable
+    /// messages wait in their queue while a channel is in use whose messages must not be late.
+    pub fn send_directly(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+        channel: ChannelIndex,
+        message: &[u8],
+        allowance: usize,
+    ) -> Option<MessageId> {
+        let Self { channels, bulk, urgent, writer, droppable, direct, .. } = self;
+        let own = channels.get_mut(usize::from(channel.get()))?;
+        let is_reliable = own.mode.is_reliable();
+        let is_admitted = match own.mode {
+            ChannelMode::Sequenced => false,
+            ChannelMode::Expiring => urgent.is_unlimited(),
+            ChannelMode::ReliableOrdered | ChannelMode::ReliableUnordered => !bulk.is_active(),
+        };
+        if !is_admitted || allowance < MAX_DATAGRAM {
+            return None;
+        }
+        if direct.at != Some(now) {
+            *direct = DirectBudget { at: Some(now), left: connection.send_budget(now) };
+        }
+        if direct.left < MAX_DATAGRAM {
+            return None;
+        }
+        let size = connection.max_message();
+        let position = own.next_direct(message.len())?;
+        let payload = writer.single(size, channel, position as u16, message)?;
+        let sent = payload.len() + MAX_DATAGRAM - size;
+        let number = connection.send_numbered(now, payload, allowance).ok()?;
+        direct.left = direct.left.saturating_sub(sent);
+        let expires_at = own.on_sent_directly(now);
+        if !is_reliable {
+            droppable.push(number, 0, expires_at);
+            urgent.on_offer(now, sent);
+            urgent.on_sent(now, sent);
+            bulk.on_urgent(now, sent);
+        }
+        Some(MessageId { channel, number: position })
     }
 
     /// Queues a message.
@@ -195,6 +256,7 @@ impl Sender {
     /// Hands messages over to the connection, as many as it sends at once. `replies` are what the receiver has to send.
     pub fn fill(&mut self, now: Instant, connection: &mut Connection, replies: &mut Replies, limits: FillLimits) {
         let FillLimits { mut allowance, poll_interval } = limits;
+        self.direct.at = None;
         self.droppable.expire(now, |number| connection.discard(number));
         if self.waiting & self.expiring != 0 {
             self.expire_waiting(now);

@@ -189,6 +189,14 @@ impl ChannelServer {
     ) -> Result<MessageId, SendError> {
         self.now = now;
         let own = self.sessions.get_mut(player).ok_or(SendError::UnknownPlayer)?;
+        if let Layer::Channels(session) = &mut own.layer
+            && session.may_send_directly(message.len())
+            && let Some(Some(id)) = self.endpoint.send_with(player, |connection, allowance| {
+                session.send_directly(now, connection, channel, message, allowance)
+            })
+        {
+            return Ok(id);
+        }
         let sent = own.layer.send_copy(now, channel, message)?;
         if !std::mem::replace(&mut own.is_woken, true) {
             self.wake(now, player);

@@ -121,6 +121,23 @@ impl ChannelSession {
         self.sender.send_copy(now, channel, message)
     }
 
+    /// Whether a message of this length may be one for [`send_directly`](Self::send_directly).
+    pub fn may_send_directly(&self, length: usize) -> bool {
+        self.is_open() && self.sender.may_send_directly(length)
+    }
+
+    /// See [`Sender::send_directly`].
+    pub fn send_directly(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+        channel: ChannelIndex,
+        message: &[u8],
+        allowance: usize,
+    ) -> Option<MessageId> {
+        self.sender.send_directly(now, connection, channel, message, allowance)
+    }
+
     pub fn has_room(&self, channel: ChannelIndex, length: usize) -> bool {
         !self.is_open() || self.sender.has_room(channel, length)
     }

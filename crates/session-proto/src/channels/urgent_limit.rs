@@ -49,6 +49,11 @@ pub(super) struct UrgentLimit {
 }
 
 impl UrgentLimit {
+    /// Whether nothing is held back.
+    pub fn is_unlimited(&self) -> bool {
+        self.limit.is_none()
+    }
+
     /// The application sends a message, which takes this many bytes in a datagram of its own.
     pub fn on_offer(&mut self, now: Instant, bytes: usize) {
         let last = *self.offered_at.get_or_insert(now);

@@ -27,7 +27,7 @@ mod record;
 mod writer;
 
 pub use hello::{Hello, MAX_TOKEN, TableEntry, VERSION};
-pub use record::{ControlRecord, Record, Records, Sequences, records};
+pub use record::{ControlRecord, Record, Records, Sequences, records, whole_message};
 pub use writer::{MAX_SEQUENCES, RecordWriter};
 
 /// Ends the game of a login whose session carries channels (W110): a server without them refuses such a login (S18).

@@ -81,6 +81,19 @@ pub fn records(payload: &[u8]) -> Records<'_> {
     Records { reader: Reader::new(payload) }
 }
 
+/// The channel, the sequence and the body of a payload that is one whole message, as those with large messages are. `None` for
+/// every other payload, which [`records`] reads.
+#[must_use]
+#[inline]
+pub fn whole_message(payload: &[u8]) -> Option<(ChannelIndex, u16, &[u8])> {
+    match payload {
+        [head, low, high, body @ ..] if head & (KIND | HAS_LENGTH) == KIND_MESSAGE => {
+            Some((ChannelIndex::from_low_bits(*head), u16::from_le_bytes([*low, *high]), body))
+        }
+        _ => None,
+    }
+}
+
 /// See [`records`].
 #[derive(Clone, Debug)]
 pub struct Records<'a> {

@@ -74,6 +74,20 @@ impl RecordWriter {
         self.record(KIND_MESSAGE | channel.get(), sequence.to_le_bytes(), body)
     }
 
+    /// A payload of at most `limit` bytes that consists of one whole message, if that fits: a shorter way to
+    /// [`start`](Self::start), [`message`](Self::message) and [`finish`](Self::finish).
+    pub fn single(&mut self, limit: usize, channel: ChannelIndex, sequence: u16, body: &[u8]) -> Option<&[u8]> {
+        self.start(limit);
+        self.is_finished = true;
+        let payload = self.bytes.get_mut(..MESSAGE_HEADER + body.len())?;
+        let (header, rest) = payload.split_first_chunk_mut()?;
+        let [low, high] = sequence.to_le_bytes();
+        *header = [KIND_MESSAGE | channel.get(), low, high];
+        rest.copy_from_slice(body);
+        self.len = payload.len();
+        (payload.len() <= limit).then_some(payload)
+    }
+
     /// Adds a part of a message.
     pub fn fragment(&mut self, channel: ChannelIndex, sequence: u16, index: u16, count: u16, body: &[u8]) -> bool {
         let [a, b] = sequence.to_le_bytes();
