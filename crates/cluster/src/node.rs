@@ -104,6 +104,8 @@ pub struct ClusterNode {
     tick_seq: u64,
     /// Number of servers in the store, as far as this node knew, when the last tick was sent.
     tick_known: usize,
+    /// The position in the log when states of servers were last requested.
+    fetch_seq: u64,
     /// When the node reports itself again.
     next_report: Instant,
     /// Until when the registry keeps servers of other nodes.
@@ -140,6 +142,7 @@ impl ClusterNode {
             next_tick: now,
             tick_seq: 0,
             tick_known: 0,
+            fetch_seq: 0,
             next_report: now,
             remote_deadline: now,
             epoch: None,
@@ -255,6 +258,7 @@ impl ClusterNode {
         if self.contact.is_idle(RequestKind::Fetch)
             && let Some(ids) = self.outbox.begin_fetch()
         {
+            self.fetch_seq = self.position.seq;
             return Some(Request::Fetch(ids));
         }
         let leases = self.outbox.take_leases(self.contact.in_flight(RequestKind::Renew), &self.clock)?;
@@ -356,8 +360,9 @@ impl ClusterNode {
                 self.updates.extend(missing.into_iter().map(Update::Report));
             }
             Reply::Fetched(values) => {
+                // A record that was read since the request was sent may be later than the reply.
                 for (id, value) in self.outbox.end_fetch().into_iter().zip(values) {
-                    let state = value.map_or(ServerState::lost(self.position.seq), |value| {
+                    let state = value.map_or(ServerState::lost(self.fetch_seq), |value| {
                         ServerState::put(value.seq, value, ApplyMode::Change)
                     });
                     self.handle_state(now, id, state);

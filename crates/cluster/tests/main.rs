@@ -10,6 +10,7 @@ mod nodes_converge;
 mod outages;
 mod registrations_reach_all_nodes;
 mod reordered_replies;
+mod replies_after_later_states;
 mod scripts_match_the_model;
 mod store_errors;
 mod support;

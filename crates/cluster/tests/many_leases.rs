@@ -1,8 +1,8 @@
-//! A node with hundreds of thousands of servers renews all of their leases after a reconnection.
+//! A node with hundreds of thousands of servers renews all of their leases after a reconnection, and in time after a peak.
 
-use crate::support::secret;
+use crate::support::{secret, server, unregistration};
 use rallypoint_cluster::{ClusterNode, NodeConfig, OpenedStore, Reply, Request};
-use rallypoint_lobby_proto::{LeaseRenewal, PublicId};
+use rallypoint_lobby_proto::{Config, HashKeys, LeaseRenewal, PublicId, Registry};
 use std::{
     collections::BTreeSet,
     time::{Duration, Instant},
@@ -44,4 +44,29 @@ fn the_leases_of_one_sweep_are_all_renewed() {
     }
     assert_eq!(renewed.len() as u128, LEASES);
     assert!(node.has_room_for_renewals());
+}
+
+/// Slots of servers that have left stay: a sweep over them must not take longer because few servers are left.
+#[test]
+fn a_sweep_takes_the_same_number_of_steps_after_a_peak() {
+    const SERVERS: u8 = 200;
+    let start = Instant::now();
+    let mut config = Config::default();
+    config.checks.enabled = false;
+    let keys = HashKeys { tables: 1, public_ids: secret().public_id_key() };
+    let mut registry = Registry::new(config, keys, start).unwrap();
+    registry.enable_replication(start, [3; 16]);
+    for number in 0..SERVERS {
+        let source = ([203, 0, 113, number], 4_000).into();
+        registry.handle_datagram(start, source, &server(number.into()).datagram());
+    }
+    for number in 0..SERVERS - 1 {
+        let source = ([203, 0, 113, number], 4_000).into();
+        registry.handle_datagram(start, source, &unregistration(number.into()));
+    }
+    assert_eq!(registry.stats().registered, 1);
+    registry.report_all_leases();
+    let mut renewals = Vec::new();
+    let steps = 1 + (0..100).take_while(|_| !registry.take_renewals(20, 1, &mut renewals)).count();
+    assert_eq!((steps, renewals.len()), (20, 1));
 }

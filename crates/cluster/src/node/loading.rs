@@ -32,6 +32,7 @@ impl ClusterNode {
         self.tick_seq = position.seq;
         self.position = position;
         self.known.clear();
+        self.outbox.forget_states();
         self.next_tick = now;
         self.updates.push_back(Update::ReportLeases);
         self.loading = Some(Loading { cursor: 0, is_refill });

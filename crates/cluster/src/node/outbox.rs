@@ -114,6 +114,11 @@ impl Outbox {
         }
     }
 
+    /// Forgets the states that were kept for later, because everything is read again.
+    pub fn forget_states(&mut self) {
+        self.pending.values_mut().for_each(Pending::forget_state);
+    }
+
     /// Servers with changes of this node that the store has not confirmed.
     pub fn pending(&self) -> impl Iterator<Item = PublicId> {
         self.pending.keys().copied()

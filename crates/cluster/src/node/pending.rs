@@ -42,6 +42,11 @@ impl Pending {
         }
     }
 
+    /// Forgets the deferred state: everything is read again, and numbers of another content of the store mean nothing there.
+    pub fn forget_state(&mut self) {
+        self.deferred = None;
+    }
+
     /// The state that was deferred, if it is not older than a change with this number.
     pub fn take_since(self, seq: u64) -> Option<ServerState> {
         self.deferred.filter(|state| state.seq >= seq)

@@ -17,13 +17,13 @@ use tokio::{
     time::MissedTickBehavior,
 };
 
-/// Interval of the sweep for renewed leases. All entries are visited in [`SWEEPS`] of them.
+/// Interval of the sweep for renewed leases. All slots are visited in [`SWEEPS`] of them.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Number of steps of a complete sweep: a lease is reported at most five seconds after its renewal.
 const SWEEPS: usize = 20;
 
-/// Minimum number of entries per step.
+/// Minimum number of slots per step.
 const MIN_SWEEP: usize = 512;
 
 /// Maximum number of updates that are applied in one call, so that datagrams do not wait for them.
@@ -297,11 +297,9 @@ impl Driver {
         if !self.node.has_room_for_renewals() {
             return;
         }
-        let slots = (self.lobby.stats().registered / SWEEPS).max(MIN_SWEEP);
-        let slots = u32::try_from(slots).unwrap_or(u32::MAX);
-        let take = move |registry: &mut rallypoint_lobby_proto::Registry, _| {
+        let take = |registry: &mut rallypoint_lobby_proto::Registry, _| {
             let mut renewals = Vec::new();
-            registry.take_renewals(slots, &mut renewals);
+            registry.take_renewals(SWEEPS, MIN_SWEEP, &mut renewals);
             renewals
         };
         if let Some(renewals) = self.link.run(take).await {
@@ -442,7 +440,7 @@ async fn open(client: &StoreClient, request: &Request) -> Result<(Reply, Connect
     Ok((reply, Connections { commands, reader }))
 }
 
-/// The next change of a ban by the operator of this node. Never ends without a store of bans.
+/// The next change of a ban by the operator of this node. Returns `None` at once if there is no store of bans.
 async fn next_ban(bans: &mut Option<broadcast::Receiver<BanDecision>>) -> Option<BanDecision> {
     loop {
         match bans.as_mut()?.recv().await {

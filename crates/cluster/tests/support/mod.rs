@@ -231,8 +231,10 @@ impl World {
             if exchange.reply.is_some() || exchange.execute_at > now {
                 continue;
             }
-            let is_write =
-                matches!(exchange.request, Request::Tick { .. } | Request::Write { .. } | Request::Open { .. });
+            let is_write = matches!(
+                exchange.request,
+                Request::Tick { .. } | Request::Write { .. } | Request::Renew(_) | Request::Open { .. }
+            );
             if !node.is_linked {
                 exchange.reply = Some(Err(unreachable()));
                 exchange.reply_at = now + Duration::from_secs(1);
@@ -274,7 +276,7 @@ impl World {
         node.node.handle_changes(now, changes);
         if now >= node.next_sweep && node.node.has_room_for_renewals() {
             let mut renewals = Vec::new();
-            while !node.registry.take_renewals(64, &mut renewals) {}
+            while !node.registry.take_renewals(4, 64, &mut renewals) {}
             node.node.handle_renewals(renewals);
             node.next_sweep = now + Duration::from_secs(2);
         }

@@ -67,7 +67,8 @@ impl Outgoing {
         Self { changed: keyed.map(), order: VecDeque::new(), removals: 0, reported: Vec::new(), next: SlotIndex::FIRST }
     }
 
-    fn note(&mut self, id: PublicId, removal: Option<(UnlistReason, Instant)>) {
+    /// Notes a change of a server, or its removal. `listed` has all servers of the registry.
+    fn note(&mut self, id: PublicId, removal: Option<(UnlistReason, Instant)>, listed: &KeyedMap<PublicId, SlotIndex>) {
         let is_removal = removal.is_some();
         if is_removal && self.removals >= MAX_REMOVALS {
             return;
@@ -81,6 +82,16 @@ impl Outgoing {
             }
         };
         self.removals = self.removals + usize::from(is_removal) - usize::from(was_removal);
+        // Twice what is kept, so that each pass over all of them drops as many.
+        if self.order.len() > 2 * (listed.len() + MAX_REMOVALS) {
+            self.drop_obsolete(listed);
+        }
+    }
+
+    /// Drops changes of servers that the registry does not have any more: without contact, anyone can cause any number of them.
+    fn drop_obsolete(&mut self, listed: &KeyedMap<PublicId, SlotIndex>) {
+        self.changed.retain(|id, removal| removal.is_some() || listed.contains_key(id));
+        self.order.retain(|id| self.changed.contains_key(id));
     }
 
     fn pop(&mut self) -> Option<(PublicId, Option<(UnlistReason, Instant)>)> {
@@ -136,21 +147,24 @@ impl Registry {
         let cold = self.slots.cold(slot);
         let is_local = |family| hot.states[family] == EndpointState::Listed && !cold.replica.is_remote[family];
         if Family::ALL.into_iter().any(is_local) {
-            replication.outgoing.note(id, None);
+            replication.outgoing.note(id, None, &replication.by_public_id);
         }
     }
 
     /// Reports the state of a server if this node heard it, or else has the store's state of it read again.
     pub(in crate::registry) fn read_again(&mut self, id: PublicId) {
         if let Some(replication) = &mut self.replication {
-            replication.outgoing.note(id, None);
+            replication.outgoing.note(id, None, &replication.by_public_id);
         }
     }
 
-    /// Takes renewed leases of the next `slots` entries, in a sweep that begins again at the end. Returns whether the end was
-    /// reached.
-    pub fn take_renewals(&mut self, slots: u32, renewals: &mut Vec<LeaseRenewal>) -> bool {
+    /// Takes renewed leases in a sweep over all slots that begins again at the end. A call visits at least `min` slots, and as many
+    /// as it takes to reach the end with `steps` calls. Returns whether the end was reached.
+    pub fn take_renewals(&mut self, steps: usize, min: usize, renewals: &mut Vec<LeaseRenewal>) -> bool {
         let Some(replication) = &mut self.replication else { return true };
+        // Slots of removed entries are visited, too, so the number of entries would not do.
+        let slots = self.slots.end().get().div_ceil(steps.max(1)).max(min);
+        let slots = u32::try_from(slots).unwrap_or(u32::MAX);
         let end = replication.outgoing.next.plus(slots).min(self.slots.end());
         for slot in replication.outgoing.next.until(end) {
             let Some(cold) = self.slots.get(slot).filter(|cold| cold.position.is_some()) else { continue };
@@ -184,7 +198,8 @@ impl Registry {
     pub(in crate::registry) fn note_change(&mut self, slot: SlotIndex) {
         let Some(replication) = &mut self.replication else { return };
         if !replication.is_applying {
-            replication.outgoing.note(self.slots.cold(slot).server.public_id(), None);
+            let id = self.slots.cold(slot).server.public_id();
+            replication.outgoing.note(id, None, &replication.by_public_id);
         }
     }
 
@@ -210,7 +225,8 @@ impl Registry {
             UnlistReason::Expired => false,
         };
         if is_reported {
-            replication.outgoing.note(cold.server.public_id(), Some((reason, now + self.config.lease)));
+            let removal = Some((reason, now + self.config.lease));
+            replication.outgoing.note(cold.server.public_id(), removal, &replication.by_public_id);
         }
     }
 
@@ -218,7 +234,8 @@ impl Registry {
     pub(in crate::registry) fn note_unregistered(&mut self, now: Instant, id: ServerId) {
         let id = self.public_id(id);
         if let Some(replication) = &mut self.replication {
-            replication.outgoing.note(id, Some((UnlistReason::Unregistered, now + self.config.lease)));
+            let removal = Some((UnlistReason::Unregistered, now + self.config.lease));
+            replication.outgoing.note(id, removal, &replication.by_public_id);
         }
     }
 
@@ -258,5 +275,28 @@ impl Registry {
             *replication.outgoing.reported_mut(slot) = deadlines;
         }
         Some(server)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without contact nothing is taken, while clients register servers that expire.
+    #[test]
+    fn changes_of_servers_that_are_gone_are_bounded() {
+        let keyed = KeyedHash::new(1);
+        let (mut outgoing, mut listed) = (Outgoing::new(keyed), keyed.map());
+        let id = |number: usize| PublicId::from_bytes((number as u128).to_be_bytes());
+        let removal = Some((UnlistReason::Unregistered, Instant::now()));
+        outgoing.note(id(1), removal, &listed);
+        listed.insert(id(2), SlotIndex::FIRST);
+        outgoing.note(id(2), None, &listed);
+        let bound = 2 * (1 + MAX_REMOVALS);
+        for number in 3..3 * bound {
+            outgoing.note(id(number), None, &listed);
+            assert!(outgoing.order.len() <= bound && outgoing.changed.len() == outgoing.order.len());
+        }
+        assert_eq!([outgoing.pop(), outgoing.pop()], [Some((id(1), removal)), Some((id(2), None))]);
     }
 }
