@@ -89,7 +89,9 @@ pub fn tables() -> String {
          bottleneck with a queue of 100 ms:\n\n{crowd_table}\n60 messages of {SIZE} bytes per second from each client to its server, RTT \
          {RTT:?}, {LENGTH:?}. The load is what datagrams of {DATAGRAM} bytes would cause; above 100 % not everything can arrive. \
          ENet's nearest channels are reliable, unreliable (which is sequenced) and unsequenced; it has no reliable unordered one. \
-         renet has one unreliable channel, in both of the last rows. Expiring messages are resent by rallypoint only.\n\n"
+         renet has one unreliable channel, in both of the last rows. Expiring messages are resent by rallypoint only. A datagram with \
+         an unreliable message has 212 bytes with ENet and 227 with rallypoint: at 110 % load the path carries 96 % of the former \
+         and 90 % of the latter.\n\n"
     )
 }
 
