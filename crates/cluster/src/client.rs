@@ -39,8 +39,8 @@ const LOG_RECORDS: usize = 500;
 /// Maximum number of bans that are read.
 const MAX_BANS: usize = 20_000;
 
-/// Number of entries per step of a scan.
-const SCAN_COUNT: usize = 1_000;
+/// Number of entries per step of a scan. An entry has up to 100 kB, usually 300 bytes.
+const SCAN_COUNT: usize = 200;
 
 /// The store of a cluster. Cheap to clone.
 #[derive(Clone, Debug)]

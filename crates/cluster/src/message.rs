@@ -22,6 +22,9 @@ pub(crate) const MAX_MESSAGE: usize = 512 << 10;
 pub(crate) const MAX_LATENCIES: usize = 1_000;
 pub(crate) const MAX_RESULTS: usize = 100;
 
+/// Size in bytes from which a message has no further results. A result has up to 150 kB.
+pub(crate) const RESULTS_SIZE: usize = 256 << 10;
+
 /// Maximum number of players and teams of a server, and of outcomes of an address.
 const MAX_PLAYERS: usize = 255;
 const MAX_TEAMS: usize = 32;
@@ -136,7 +139,7 @@ impl SharedResult {
     pub fn new(result: &VerificationResult) -> Self {
         let info = result.info.as_deref();
         let player = |player: &Player| SharedPlayer {
-            name: player.name.clone(),
+            name: shorten(&player.name, MAX_NAME),
             team: player.team,
             ping: player.ping_ms,
             spectator: player.spectator,
@@ -150,7 +153,10 @@ impl SharedResult {
             key: result.proven_key.map(|key| key.to_string()),
             players: players.map(|players| players.iter().take(MAX_PLAYERS).map(player).collect()),
             teams: info
-                .map(|info| info.teams.iter().map(|team| (team.id, team.name.clone())).collect())
+                .map(|info| {
+                    let teams = info.teams.iter().take(MAX_TEAMS);
+                    teams.map(|team| (team.id, shorten(&team.name, MAX_NAME))).collect()
+                })
                 .unwrap_or_default(),
         }
     }

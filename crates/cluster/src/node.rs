@@ -5,6 +5,7 @@ mod loading;
 mod log;
 mod outbox;
 mod pending;
+mod queued;
 mod update;
 
 pub use contact::NodeState;
@@ -354,6 +355,8 @@ impl ClusterNode {
             Reply::Opened(opened) => self.handle_opened(sent, now, &opened),
             Reply::Ticked(None) | Reply::Written(None) => self.handle_emptied(now),
             Reply::Ticked(Some(ticked)) => self.handle_ticked(sent, now, ticked),
+            Reply::Written(Some(results)) if !self.outbox.has_results(&results) => self.disconnect(now, incomplete()),
+            Reply::Fetched(values) if !self.outbox.has_states(values.len()) => self.disconnect(now, incomplete()),
             Reply::Written(Some(results)) => self.handle_written(now, results),
             Reply::Renewed(missing) => {
                 self.stats.lost_leases += missing.len() as u64;
@@ -440,4 +443,9 @@ impl ClusterNode {
         self.outbox.lose_contact();
         self.contact.reopen(now, NodeState::Disconnected(contact::unreachable("the store was emptied")));
     }
+}
+
+/// A reply that does not have one result for each part of its request.
+fn incomplete() -> StoreError {
+    contact::unreachable("the store gave an incomplete reply: another program may have changed its keys")
 }

@@ -151,17 +151,6 @@ pub enum Write {
     },
 }
 
-impl Write {
-    /// The server that the change concerns.
-    #[must_use]
-    pub const fn server(&self) -> Option<PublicId> {
-        match self {
-            Self::Put { id, .. } | Self::Remove { id, .. } => Some(*id),
-            Self::Ban { .. } => None,
-        }
-    }
-}
-
 /// A lease to renew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseWrite {

@@ -14,3 +14,4 @@ mod replies_after_later_states;
 mod scripts_match_the_model;
 mod store_errors;
 mod support;
+mod unconfirmed_writes;

@@ -211,7 +211,7 @@ fn records_that_were_trimmed_from_the_log_lead_to_reading_everything() {
 }
 
 #[test]
-fn a_node_with_another_secret_or_an_older_version_is_refused() {
+fn a_node_with_another_secret_is_refused() {
     let mut world = cluster();
     let other = rallypoint_cluster::ClusterSecret::new("another secret of the tests").unwrap();
     let config = rallypoint_cluster::NodeConfig {

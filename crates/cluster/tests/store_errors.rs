@@ -41,12 +41,15 @@ async fn a_server_that_is_not_redis() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("redis://{}", listener.local_addr().unwrap());
     let answer = tokio::spawn(async move {
+        // They stay open: closing one with unread data would be a reset, which is another error.
+        let mut streams = Vec::new();
         while let Ok((mut stream, _)) = listener.accept().await {
             let _ = tokio::io::AsyncWriteExt::write_all(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+            streams.push(stream);
         }
     });
     let (_, message) = error(&url).await;
-    assert!(message.contains("is not Redis or Valkey") || message.contains("cannot reach the store"), "{message}");
+    assert!(message.contains("is not Redis or Valkey"), "{message}");
     answer.abort();
 }
 

@@ -3,7 +3,7 @@
 use super::{ClusterNode, SHORT_TICK_INTERVAL, Update, pending::ServerState};
 use crate::{
     record::{EntryValue, LogRecord, RecordKind},
-    request::Ticked,
+    request::{RequestKind, Ticked},
 };
 use rallypoint_lobby_proto::{ApplyMode, PublicId, Removal, ReplicatedEndpoint, ReplicatedServer};
 use std::time::Instant;
@@ -93,7 +93,11 @@ impl ClusterNode {
                 let removal = reason.map_or(Removal::Lost, Removal::Change);
                 self.handle_state(now, id, ServerState { seq, change: Err(removal) });
             }
-            RecordKind::Ban { subject: _, value } => self.updates.push_back(Update::Ban(value)),
+            RecordKind::Ban { subject: _, value } => {
+                // The reply to a request that is under way may be older, and would undo this.
+                self.needs_bans |= !self.contact.is_idle(RequestKind::Bans);
+                self.updates.push_back(Update::Ban(value));
+            }
             RecordKind::Unknown => self.stats.malformed += 1,
         }
     }

@@ -3,16 +3,13 @@
 use super::{
     ClusterNode,
     pending::{Pending, ServerState},
+    queued::{QueuedBan, QueuedWrite},
 };
 use crate::{
     StoreClock,
-    record::EntryBody,
-    request::{Conflict, LeaseWrite, Request, Write, WriteResult},
+    request::{Conflict, LeaseWrite, Request, WriteResult},
 };
-use rallypoint_lobby_proto::{
-    ApplyMode, LeaseRenewal, LocalChange, PublicId, Removal, ReplicatedEndpoint, ReplicatedServer, UnlistReason,
-};
-use rallypoint_wire::lobby::ListBlock;
+use rallypoint_lobby_proto::{ApplyMode, LeaseRenewal, LocalChange, PublicId, Removal, UnlistReason};
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     time::Instant,
@@ -20,6 +17,9 @@ use std::{
 
 /// Maximum number of changes in one request.
 const MAX_WRITES: usize = 500;
+
+/// Size in bytes from which a request has no further changes: a slow connection must carry it before its time has passed.
+const WRITE_SIZE: usize = 1_000_000;
 
 /// Maximum number of bans that wait, each with its own subject: twice as many as a lobby has, because some are lifted.
 const MAX_BANS: usize = 20_000;
@@ -36,13 +36,13 @@ const MAX_RENEWS: usize = 4;
 
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    writes: VecDeque<Write>,
+    writes: VecDeque<QueuedWrite>,
     /// The changes that are being written.
-    writing: Vec<Write>,
+    writing: Vec<QueuedWrite>,
     /// Servers with changes of this node that the store has not confirmed.
     pending: HashMap<PublicId, Pending>,
     /// By subject, so that a decision replaces an earlier one that was not written yet.
-    bans: HashMap<Vec<u8>, Write>,
+    bans: HashMap<Vec<u8>, QueuedBan>,
     leases: VecDeque<LeaseRenewal>,
     /// Whether a request for leases is sent although it could have more.
     is_lease_flush: bool,
@@ -128,9 +128,9 @@ impl Outbox {
     pub fn cancel(&mut self) {
         for write in std::mem::take(&mut self.writing).into_iter().rev() {
             match write {
-                // A later decision may wait by now.
-                Write::Ban { ref subject, .. } => {
-                    self.bans.entry(subject.clone()).or_insert(write);
+                // A later decision may wait by now; and it may have been written, and another node may have decided since.
+                QueuedWrite::Ban(ban) => {
+                    self.bans.entry(ban.subject.clone()).or_insert(QueuedBan { is_current: false, ..ban });
                 }
                 write => self.writes.push_front(write),
             }
@@ -142,35 +142,48 @@ impl Outbox {
     /// Leases are collected again with the next contact, and decisions about bans that wait no longer count as current.
     pub fn lose_contact(&mut self) {
         self.leases.clear();
-        for write in self.bans.values_mut() {
-            if let Write::Ban { is_current, .. } = write {
-                *is_current = false;
-            }
-        }
+        self.bans.values_mut().for_each(|ban| ban.is_current = false);
     }
 
-    fn push(&mut self, write: Write) {
+    fn push(&mut self, write: QueuedWrite) {
         if let Some(id) = write.server() {
             self.pending.entry(id).or_default().count += 1;
         }
         self.writes.push_back(write);
     }
 
-    fn push_ban(&mut self, subject: &[u8], write: Write) -> bool {
-        let has_room = self.bans.len() < MAX_BANS || self.bans.contains_key(subject);
+    fn push_ban(&mut self, ban: QueuedBan) -> bool {
+        let has_room = self.bans.len() < MAX_BANS || self.bans.contains_key(&ban.subject);
         if has_room {
-            self.bans.insert(subject.to_vec(), write);
+            self.bans.insert(ban.subject.clone(), ban);
         }
         has_room
     }
 
     /// The next changes to write.
-    fn begin_write(&mut self) -> &[Write] {
-        let count = self.writes.len().min(MAX_WRITES);
-        self.writing = self.writes.drain(..count).collect();
-        let subjects: Vec<_> = self.bans.keys().take(MAX_WRITES - count).cloned().collect();
-        self.writing.extend(subjects.iter().filter_map(|subject| self.bans.remove(subject)));
+    fn begin_write(&mut self) -> &[QueuedWrite] {
+        let mut size = 0;
+        while self.writing.len() < MAX_WRITES && size < WRITE_SIZE {
+            let Some(write) = self.writes.pop_front() else { break };
+            size += write.size();
+            self.writing.push(write);
+        }
+        // They are small.
+        let room = if size < WRITE_SIZE { MAX_WRITES - self.writing.len() } else { 0 };
+        let subjects: Vec<_> = self.bans.keys().take(room).cloned().collect();
+        let bans = subjects.iter().filter_map(|subject| self.bans.remove(subject));
+        self.writing.extend(bans.map(QueuedWrite::Ban));
         &self.writing
+    }
+
+    /// Whether a reply has a result for each change that is being written.
+    pub fn has_results(&self, results: &[WriteResult]) -> bool {
+        self.writing.len() == results.len()
+    }
+
+    /// Whether a reply has a state for each server that is being read.
+    pub fn has_states(&self, count: usize) -> bool {
+        self.fetching.len() == count
     }
 
     /// Confirms a change of a server. Returns what was deferred if it was the last one under way.
@@ -187,13 +200,12 @@ impl ClusterNode {
         for change in changes {
             match change {
                 LocalChange::Put(server) => {
-                    if let Some(write) = self.put(*server) {
+                    if let Some(write) = QueuedWrite::put(server) {
                         self.outbox.push(write);
                     }
                 }
                 LocalChange::Remove { public_id: id, reason, deadline } => {
-                    let deadline = self.clock.store_time(deadline);
-                    self.outbox.push(Write::Remove { id, reason, deadline });
+                    self.outbox.push(QueuedWrite::Remove { id, reason, deadline });
                 }
                 LocalChange::Reread(id) => self.outbox.fetches.push_back(id),
             }
@@ -208,28 +220,11 @@ impl ClusterNode {
     /// `false` if too many wait for the store.
     pub fn handle_ban(&mut self, subject: &[u8], value: Vec<u8>, since: u64, end: u64, is_current: bool) -> bool {
         let is_current = is_current && self.contact.is_connected();
-        let write = Write::Ban { subject: subject.to_vec(), value, since, end, is_current };
-        self.outbox.push_ban(subject, write)
-    }
-
-    fn put(&self, server: ReplicatedServer) -> Option<Write> {
-        let transport = ListBlock::parse(&server.block).ok()?.transport;
-        let endpoint = |endpoint: ReplicatedEndpoint| {
-            ((endpoint.internal, endpoint.external), self.clock.store_time(endpoint.deadline))
-        };
-        let since = self.clock.store_time(server.since);
-        Some(Write::Put {
-            id: server.public_id,
-            origin: server.origin,
-            transport,
-            v4: server.v4.map(endpoint),
-            v6: server.v6.map(endpoint),
-            body: EntryBody { lobby_id: server.lobby_id, since, is_proven: server.is_proven, block: server.block },
-        })
+        self.outbox.push_ban(QueuedBan { subject: subject.to_vec(), value, since, end, is_current })
     }
 
     pub(super) fn write_request(&mut self, epoch: [u8; 16]) -> Request {
-        let writes = self.outbox.begin_write().to_vec();
+        let writes: Vec<_> = self.outbox.begin_write().iter().map(|write| write.write(&self.clock)).collect();
         Request::Write { epoch, writes: writes.into_iter().map(|write| (self.next_token(), write)).collect() }
     }
 

@@ -1,6 +1,6 @@
 //! The connection for commands that are not the driver's own.
 
-use crate::StoreConnection;
+use crate::{StoreConnection, StoreError, StoreErrorKind};
 use std::sync::{Mutex, PoisonError};
 
 /// The connection for commands, as long as the node has contact with the store.
@@ -15,4 +15,9 @@ impl SharedConnection {
     pub fn get(&self) -> Option<StoreConnection> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+/// The error of a request for which there is no connection.
+pub(super) fn no_connection() -> StoreError {
+    StoreError { kind: StoreErrorKind::Unreachable, message: "there is no connection to the store".into() }
 }

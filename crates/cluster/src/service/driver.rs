@@ -1,6 +1,11 @@
 //! The task of a node: executes its requests, and exchanges changes with the registry.
 
-use super::{ClusterOptions, bans, checks::StoreChecks, connection::SharedConnection, messenger::Messenger};
+use super::{
+    ClusterOptions, bans,
+    checks::StoreChecks,
+    connection::{SharedConnection, no_connection},
+    messenger::Messenger,
+};
 use crate::{
     ClusterNode, FORMAT, NodeConfig, NodeReport, NodeState, Reply, Request, RequestId, RequestKind, StoreClient,
     StoreConnection, StoreError, Update, report::ReportedNode, reported_nodes,
@@ -149,7 +154,7 @@ impl Driver {
                 () = self.link.changed(), if self.node.free_changes() > 0 => {}
                 _ = sweeps.tick() => self.sweep().await,
                 Some(decision) = next_ban(&mut self.bans) => {
-                    self.lifts.handle(&decision);
+                    self.lifts.handle(&decision, true);
                     if !bans::share(&mut self.node, decision) {
                         self.set_left_out_bans(self.left_out_bans.max(1));
                     }
@@ -194,7 +199,7 @@ impl Driver {
                 match update {
                     Update::Ban(value) => {
                         let decision = bans::parse(&value);
-                        decision.iter().for_each(|decision| self.lifts.handle(decision));
+                        decision.iter().for_each(|decision| self.lifts.handle(decision, false));
                         decisions.extend(decision);
                     }
                     Update::AllBans { values, left_out } => {
@@ -202,7 +207,7 @@ impl Driver {
                         let record = self.lobby.admin().map(rallypoint_lobby::AdminStore::record);
                         let has_room =
                             record.is_none_or(|record| bans::share_missing(&mut self.node, &record, &self.lifts, &all));
-                        all.iter().for_each(|decision| self.lifts.handle(decision));
+                        all.iter().for_each(|decision| self.lifts.handle(decision, false));
                         self.set_left_out_bans(left_out + usize::from(!has_room));
                         decisions.extend(all);
                     }
@@ -267,10 +272,7 @@ impl Driver {
                 };
             }
             let reply = match connections {
-                None => Err(StoreError {
-                    kind: crate::StoreErrorKind::Unreachable,
-                    message: "there is no connection to the store".into(),
-                }),
+                None => Err(no_connection()),
                 Some(Connections { mut commands, mut reader }) => {
                     let is_log = request.kind() == RequestKind::ReadLog;
                     client.execute(if is_log { &mut reader } else { &mut commands }, &request).await

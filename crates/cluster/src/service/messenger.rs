@@ -1,9 +1,9 @@
 //! The task that exchanges messages with the other nodes. It has no part in the list: without it, the list is complete.
 
-use super::connection::SharedConnection;
+use super::connection::{SharedConnection, no_connection};
 use crate::{
     MessageId, StoreClient, StoreError, StoreErrorKind,
-    message::{self, Body, MAX_LATENCIES, MAX_RESULTS, Message, SharedOutcome, SharedResult},
+    message::{self, Body, MAX_LATENCIES, MAX_RESULTS, Message, RESULTS_SIZE, SharedOutcome, SharedResult},
 };
 use rallypoint_lobby::{AllOutcomes, BoxFuture, ClusterLink, LobbyService, NodeOutcome, Peers, ProbeReport};
 use rallypoint_lobby_proto::PublicId;
@@ -104,7 +104,7 @@ impl Messenger {
     }
 
     async fn send(&self, body: Body) -> Result<(), StoreError> {
-        let Some(mut connection) = self.0.connection.get() else { return Ok(()) };
+        let Some(mut connection) = self.0.connection.get() else { return Err(no_connection()) };
         let message = Message { from: self.0.number, name: self.0.name.clone(), body };
         self.0.client.send_message(&mut connection, &message.emit(), RETENTION).await?;
         self.0.stats.sent.fetch_add(1, Relaxed);
@@ -119,25 +119,26 @@ impl Messenger {
         loop {
             ticks.tick().await;
             let now = Instant::now();
-            let (mut latencies, mut results) = (Vec::new(), Vec::new());
-            while latencies.len() < MAX_LATENCIES && results.len() < MAX_RESULTS {
+            let mut batch = Batch::default();
+            while !batch.is_full() {
                 match reports.try_recv() {
                     Ok(ProbeReport::Latency(id, latency)) => {
                         let us = u32::try_from(latency.as_micros()).unwrap_or(u32::MAX);
-                        latencies.push((id.to_string(), us));
+                        batch.latencies.push((id.to_string(), us));
                     }
                     Ok(ProbeReport::Verification(result)) => {
                         let shared = SharedResult::new(&result);
-                        if sent.is_due(now, result.id, &shared) {
-                            results.push(shared);
+                        let json = serde_json::to_vec(&shared).unwrap_or_default();
+                        if sent.is_due(now, result.id, &json) {
+                            batch.push_result(shared, json.len());
                         }
                     }
                     Err(mpsc::error::TryRecvError::Empty) => break,
                     Err(mpsc::error::TryRecvError::Disconnected) => return,
                 }
             }
-            let is_full = latencies.len() == MAX_LATENCIES || results.len() == MAX_RESULTS;
-            for body in [Body::Latencies(latencies), Body::Results(results)] {
+            let is_full = batch.is_full();
+            for body in [Body::Latencies(batch.latencies), Body::Results(batch.results)] {
                 let is_empty = matches!(&body, Body::Latencies(list) if list.is_empty())
                     || matches!(&body, Body::Results(list) if list.is_empty());
                 if !is_empty && self.send(body).await.is_err() {
@@ -279,6 +280,26 @@ impl Peers for Messenger {
     }
 }
 
+/// Reports that are sent together.
+#[derive(Debug, Default)]
+struct Batch {
+    latencies: Vec<(String, u32)>,
+    results: Vec<SharedResult>,
+    /// Size of the results in bytes.
+    size: usize,
+}
+
+impl Batch {
+    fn push_result(&mut self, result: SharedResult, size: usize) {
+        self.size += size;
+        self.results.push(result);
+    }
+
+    fn is_full(&self) -> bool {
+        self.latencies.len() >= MAX_LATENCIES || self.results.len() >= MAX_RESULTS || self.size >= RESULTS_SIZE
+    }
+}
+
 /// Where this node is in the stream of messages.
 #[derive(Debug, Default)]
 struct MessagePlace {
@@ -324,13 +345,13 @@ struct SentResults {
 }
 
 impl SentResults {
-    fn is_due(&mut self, now: Instant, id: PublicId, result: &SharedResult) -> bool {
+    fn is_due(&mut self, now: Instant, id: PublicId, result: &[u8]) -> bool {
         if self.tidy_at.is_none_or(|at| at <= now) {
             self.hashes.retain(|_, (_, at)| now.saturating_duration_since(*at) < REPEAT_INTERVAL);
             self.tidy_at = Some(now + REPEAT_INTERVAL / 4);
         }
         let mut hasher = DefaultHasher::new();
-        serde_json::to_vec(result).unwrap_or_default().hash(&mut hasher);
+        result.hash(&mut hasher);
         let hash = hasher.finish();
         let is_known = self
             .hashes
@@ -351,17 +372,43 @@ impl SentResults {
 mod tests {
     use super::*;
     use rallypoint_lobby::{Verification, VerificationResult};
+    use rallypoint_query_proto::{Player, ServerInfo, Team};
 
     #[test]
     fn a_result_is_sent_when_it_changes_and_repeated_after_a_while() {
         let start = Instant::now();
         let id = PublicId::from_bytes([1; 16]);
-        let result = |verification| SharedResult::new(&VerificationResult::new(id, verification));
+        let result =
+            |verification| serde_json::to_vec(&SharedResult::new(&VerificationResult::new(id, verification))).unwrap();
         let mut sent = SentResults::default();
         assert!(sent.is_due(start, id, &result(Verification::Verified)));
         assert!(!sent.is_due(start + Duration::from_secs(60), id, &result(Verification::Verified)));
         assert!(sent.is_due(start + Duration::from_secs(60), id, &result(Verification::Unreachable)));
         assert!(sent.is_due(start + REPEAT_INTERVAL + Duration::from_secs(60), id, &result(Verification::Unreachable)));
+    }
+
+    /// Servers decide how many players they report, and with which names.
+    #[test]
+    fn a_batch_of_full_servers_can_be_parsed() {
+        let player = Player { name: "\u{1f3ae}\u{1}\"".repeat(100), ping_ms: Some(i32::MIN), ..Player::default() };
+        let team = Team { name: "\u{1f3ae}".repeat(1_000), ..Team::default() };
+        let info =
+            ServerInfo { player_list: Some(vec![player; 1_000]), teams: vec![team; 255], ..ServerInfo::default() };
+        let info = Some(Arc::new(info));
+        let mut batch = Batch::default();
+        for number in 0..=255 {
+            let id = PublicId::from_bytes([number; 16]);
+            let result =
+                VerificationResult { info: info.clone(), ..VerificationResult::new(id, Verification::Verified) };
+            let shared = SharedResult::new(&result);
+            let size = serde_json::to_vec(&shared).unwrap().len();
+            if !batch.is_full() {
+                batch.push_result(shared, size);
+            }
+        }
+        assert!(batch.results.len() > 1);
+        let message = Message { from: 7, name: "eu-1".into(), body: Body::Results(batch.results) }.emit();
+        assert!(Message::parse(&message).is_ok_and(|message| message.is_some()), "{} bytes", message.len());
     }
 
     #[test]

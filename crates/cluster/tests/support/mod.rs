@@ -2,8 +2,10 @@
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 pub mod model;
+mod peer;
 
 pub use model::ModelStore;
+pub use peer::Peer;
 use rallypoint_cluster::{
     ClusterNode, ClusterSecret, NodeConfig, NodeState, Reply, Request, RequestId, StoreError, StoreErrorKind,
 };
