@@ -173,6 +173,25 @@ fn servers_that_were_deleted_from_the_store_are_written_again() {
     assert_eq!(world.store.entries.len(), 6);
 }
 
+/// Without a lease, a server that is gone would stay for ever.
+#[test]
+fn a_server_that_is_gone_leaves_although_the_store_has_lost_its_leases() {
+    let mut world = cluster();
+    world.store.forget_leases();
+    for _ in 0..5 {
+        for _ in 0..25 {
+            world.run(SECOND);
+            let counts: Vec<_> = (0..3).map(|node| world.list(node).len()).collect();
+            assert!(counts.iter().all(|count| (5..=6).contains(count)), "{counts:?}");
+        }
+        for number in 0..5 {
+            world.register(number % 3, &name(number), &server(number as u128));
+        }
+    }
+    assert_listed(&mut world, 5);
+    assert_eq!(world.store.entries.len(), 5);
+}
+
 #[test]
 fn one_node_without_the_store_keeps_its_own_servers_and_returns() {
     let mut world = cluster();

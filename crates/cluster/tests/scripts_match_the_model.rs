@@ -261,6 +261,31 @@ async fn a_clock_that_was_set_back_begins_a_new_epoch() {
     }
 }
 
+/// The key of the leases was evicted or deleted: everything is written again, with leases.
+#[tokio::test]
+async fn lost_leases_begin_a_new_epoch() {
+    let Some(server) = RedisServer::start(&[]) else { return };
+    let client = StoreClient::new(&server.url().parse().unwrap(), "test").unwrap();
+    let mut connection = client.connect().await.unwrap();
+    let open = Request::Open { epoch: EPOCH, secret_check: [1; 16] };
+    let Reply::Opened(opened) = client.execute(&mut connection, &open).await.unwrap() else { panic!("not opened") };
+    let put = Write::Put {
+        id: id(1),
+        origin: ListingOrigin::Registered,
+        transport: Transport::Udp,
+        v4: Some((addrs("203.0.113.1:8190"), opened.time + 60_000)),
+        v6: None,
+        body: body(Transport::Udp, &mut Random(1)),
+    };
+    let write = Request::Write { epoch: EPOCH, writes: vec![([0; 16], put)] };
+    client.execute(&mut connection, &write).await.unwrap();
+    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: None };
+    assert!(matches!(client.execute(&mut connection, &tick).await, Ok(Reply::Ticked(Some(_)))));
+    let _ = server.command(&["DEL", "{rp:test}:lease"]);
+    assert_eq!(client.execute(&mut connection, &tick).await, Ok(Reply::Ticked(None)));
+    assert_eq!(server.command(&["EXISTS", "{rp:test}:entry"]), "0");
+}
+
 /// One call ends a limited number of leases, and reports that there are more.
 #[tokio::test]
 async fn many_ended_leases_take_several_ticks() {

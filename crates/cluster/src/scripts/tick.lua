@@ -16,9 +16,11 @@ local ms = string.format('%.0f', time)
 
 -- After an outage of the store, the nodes renew all leases before any of them ends.
 local ticked, grace = tonumber(meta[2] or 0) or 0, tonumber(meta[3] or 0) or 0
-if ticked > time + TOLERANCE then
-  -- The clock was set back. Leases would end too late by as much, and changes would seem to be older than what they replace, so the
-  -- nodes write everything again.
+-- Every server has a lease. If the key of the leases was deleted or evicted, servers would never be removed.
+local has_lost_leases = 2 * redis.call('ZCARD', LEASE) < redis.call('HLEN', ENTRY)
+if ticked > time + TOLERANCE or has_lost_leases then
+  -- If the clock was set back, leases would end too late by as much, and changes would seem to be older than what they replace. In
+  -- both cases the nodes write everything again.
   redis.call('DEL', META, ENTRY, AT, LEASE, TOMB, LOG)
   return { 'epoch' }
 end

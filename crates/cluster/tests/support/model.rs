@@ -75,6 +75,11 @@ impl ModelStore {
         self.unbind(id);
     }
 
+    /// Loses all leases, as if their key had been evicted.
+    pub fn forget_leases(&mut self) {
+        self.leases.clear();
+    }
+
     /// Drops the oldest records of the log.
     pub fn trim_log(&mut self, keep: usize) {
         let excess = self.log.len().saturating_sub(keep);
@@ -108,7 +113,8 @@ impl ModelStore {
                 if !self.is_epoch(epoch) {
                     return Some(Reply::Ticked(None));
                 }
-                if self.meta.as_ref().is_some_and(|meta| meta.ticked > self.now + TOLERANCE) {
+                let was_set_back = self.meta.as_ref().is_some_and(|meta| meta.ticked > self.now + TOLERANCE);
+                if was_set_back || 2 * self.leases.len() < self.entries.len() {
                     let bans = std::mem::take(&mut self.bans);
                     self.flush();
                     self.bans = bans;
