@@ -77,7 +77,10 @@ proptest! {
         let stats = lobby.stats();
         prop_assert_eq!(stats.outcomes.iter().sum::<u64>(), datagrams.len() as u64);
         // Every server that was listed is still listed, or left for a reason. (Lobby moves and checks do not occur here.)
+        // A server that takes a contested address back (W100) was listed at another port until then, or is listed anew.
         let listed = stats.outcome(RegistrationOutcome::Listed);
-        prop_assert_eq!(stats.listed as u64 + stats.unlisted.iter().sum::<u64>(), listed);
+        let contested = stats.outcome(RegistrationOutcome::Contested);
+        let listings = stats.listed as u64 + stats.unlisted.iter().sum::<u64>();
+        prop_assert!((listed..=listed + contested).contains(&listings), "{} of {} and {}", listings, listed, contested);
     }
 }
