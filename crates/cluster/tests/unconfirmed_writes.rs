@@ -18,15 +18,21 @@ fn peers<const N: usize>(now: Instant, store: &mut ModelStore) -> [Peer; N] {
     })
 }
 
-/// The end of a lease must not be in the time before: it could not be lowered.
-#[test]
-fn the_clock_is_set_back_while_a_change_is_under_way() {
-    let mut now = Instant::now();
+/// A store, and a node whose first change is under way to it.
+fn peer_with_held_write(now: Instant) -> (ModelStore, Peer) {
     let mut store = ModelStore::at(1_000_000);
     let [mut peer] = peers(now, &mut store);
     peer.held = Some(RequestKind::Write);
     peer.register(now, &server(1));
     peer.run(now, &mut store);
+    (store, peer)
+}
+
+/// The end of a lease must not be in the time before: it could not be lowered.
+#[test]
+fn the_clock_is_set_back_while_a_change_is_under_way() {
+    let mut now = Instant::now();
+    let (mut store, mut peer) = peer_with_held_write(now);
     peer.take_held(RequestKind::Write);
     now += 2 * SECOND;
     store.now -= 600_000;
@@ -129,11 +135,7 @@ fn large_changes_are_written_in_several_requests() {
 #[test]
 fn a_reply_with_fewer_results_ends_the_contact() {
     let mut now = Instant::now();
-    let mut store = ModelStore::at(1_000_000);
-    let [mut peer] = peers(now, &mut store);
-    peer.held = Some(RequestKind::Write);
-    peer.register(now, &server(1));
-    peer.run(now, &mut store);
+    let (mut store, mut peer) = peer_with_held_write(now);
     let (id, _) = peer.take_held(RequestKind::Write);
     peer.node.handle_reply(now, now, id, Ok(Reply::Written(Some(Vec::new()))));
     assert!(matches!(peer.node.state(), NodeState::Disconnected(_)));

@@ -587,8 +587,8 @@ int32_t rp_server_send_on(rp_server server,
                           size_t length,
                           uint64_t *message);
 
-// Sends a message on a channel to all players, who share one copy of it. Returns the number of those to whom it is sent: a
-// player whose queue is full misses it. Any thread, one at a time.
+// Sends a message on a channel to all players, which share one copy of it. Returns the number of recipients: a player whose
+// queue is full misses it. Any thread, one at a time.
 int32_t rp_server_broadcast(rp_server server,
                             uint32_t channel,
                             const uint8_t *data,

@@ -275,8 +275,8 @@ pub unsafe extern "C" fn rp_server_send_on(
     })
 }
 
-/// Sends a message on a channel to all players, who share one copy of it. Returns the number of those to whom it is sent: a
-/// player whose queue is full misses it. Any thread, one at a time.
+/// Sends a message on a channel to all players, which share one copy of it. Returns the number of recipients: a player whose
+/// queue is full misses it. Any thread, one at a time.
 ///
 /// # Safety
 /// `data` points to `length` readable bytes, unless it is null.

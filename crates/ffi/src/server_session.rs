@@ -52,7 +52,7 @@ impl ServerSession {
         Ok(self.channels()?.send(player, channel, message)?)
     }
 
-    /// Returns the number of players to whom the message is sent.
+    /// Returns the number of recipients.
     pub(crate) fn broadcast(&mut self, channel: ChannelIndex, message: &[u8]) -> Result<i32, Failure> {
         let server = self.channels()?;
         let mut refused = 0;

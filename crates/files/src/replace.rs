@@ -25,7 +25,7 @@ impl NewFile {
         Self::create_with(path, OpenOptions::new().owner_only())
     }
 
-    /// The same for a file that everyone can read, as far as the user's umask lets them: what a web server publishes.
+    /// The same for a file that all users can read, as far as the umask permits: one that a web server publishes.
     ///
     /// # Errors
     /// An error of the system.

@@ -202,8 +202,8 @@ impl Endpoint {
         true
     }
 
-    /// Sets the interval at which the application reads datagrams, as a game loop does: that they wait for so long is no sign of
-    /// a queue. Zero by default: every datagram is read when it arrives.
+    /// Sets the interval at which the application reads datagrams, as a game loop does: a wait of up to one interval does not
+    /// indicate a queue on the path. Zero by default: every datagram is read when it arrives.
     pub fn set_poll_interval(&mut self, interval: Duration) {
         // It is measured anew in every frame.
         if interval.abs_diff(self.poll_interval) > Duration::from_millis(1) {

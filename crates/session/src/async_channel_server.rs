@@ -166,8 +166,8 @@ impl AsyncChannelServer {
         self.driver.command(|server| server.send(player, channel, message))
     }
 
-    /// Sends a message to all players, who share one copy of it. `refused` is called for each to whom it is not sent, and why;
-    /// it must not call the server.
+    /// Sends a message to all players, which share one copy of it. `refused` is called with each player that it is not sent to,
+    /// and the reason; it must not call the server.
     pub fn broadcast(
         &self,
         channel: ChannelIndex,

@@ -145,7 +145,8 @@ impl PolledChannelServer {
         self.driver.machine_mut().send(clock::now(), player, channel, message)
     }
 
-    /// Sends a message to all players, who share one copy of it. `refused` is called for each to whom it is not sent, and why.
+    /// Sends a message to all players, which share one copy of it. `refused` is called with each player that it is not sent to,
+    /// and the reason.
     pub fn broadcast(
         &mut self,
         channel: ChannelIndex,

@@ -60,7 +60,7 @@ pub fn install_texts(workspace: &Workspace, program: &Path, root: &Path) -> Resu
     copy(&workspace.root.join("packaging/debian/copyright"), &documents.join("copyright"))
 }
 
-/// All settings with their defaults as comments, so that an upgrade can change defaults that nobody has touched.
+/// All settings with their defaults as comments, so that an upgrade can change the defaults of settings that the operator has not set.
 fn commented(settings: &str) -> String {
     let mut text = "# Settings of the lobby. Remove the # in front of a setting to change it, then\n\
                     # rallypoint serve --check-config && systemctl reload rallypoint\n\n"

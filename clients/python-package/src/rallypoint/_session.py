@@ -341,7 +341,7 @@ class Server(_Session):
         return number.value
 
     def broadcast(self, channel: int, message: bytes) -> int:
-        """Sends a message on a channel to all players. Returns the number of those to whom it is sent."""
+        """Sends a message on a channel to all players. Returns the number of recipients."""
         return self._call("broadcast", channel, message, len(message))
 
     def accept(self, player: int) -> None:

@@ -151,7 +151,7 @@ class Server(_Driven):
         return self._session.send_on(player, channel, message)
 
     def broadcast(self, channel: int, message: bytes) -> int:
-        """Sends a message on a channel to all players. Returns the number of those to whom it is sent."""
+        """Sends a message on a channel to all players. Returns the number of recipients."""
         return self._session.broadcast(channel, message)
 
     def accept(self, player: int) -> None:

@@ -200,8 +200,8 @@ impl ChannelClient {
         }
     }
 
-    /// Sets the interval at which the application reads datagrams: that they wait for so long is no sign of a queue. Zero by
-    /// default.
+    /// Sets the interval at which the application reads datagrams: a wait of up to one interval does not indicate a queue on
+    /// the path. Zero by default.
     pub fn set_poll_interval(&mut self, interval: Duration) {
         self.poll_interval = interval;
         self.client.set_poll_interval(interval);

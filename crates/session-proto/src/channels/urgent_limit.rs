@@ -5,8 +5,8 @@
 //! session has fewer bytes of such messages in flight. What is not sent is replaced by the next message, which costs a sequenced
 //! channel nothing but frequency, or shares a payload with it.
 //!
-//! At most a third of the bytes is held back, and if that does not help within two seconds (a download of somebody else
-//! fills the queue), none is for a while.
+//! At most a third of the bytes is held back, and if that does not shorten the queue within two seconds (because other traffic
+//! fills it), none is for a while.
 
 use crate::Connection;
 use std::time::{Duration, Instant};

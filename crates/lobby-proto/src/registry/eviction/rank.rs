@@ -1,4 +1,4 @@
-//! The order in which entries give way, and to whom.
+//! Eviction order: which entries give way, and to which newcomers.
 
 use super::{super::Registry, Victims};
 use crate::{
