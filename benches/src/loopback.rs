@@ -1,12 +1,13 @@
 //! The cost of a message on real sockets: messages per second of CPU time, for the sender and for the receiver.
 
 use rallypoint_session::{
-    ClientConfig, ClientEvent, ClientOptions, Encryption, EndpointConfig, NewPlayer, PlayerId, PolledClient,
+    Channel, ChannelIndex, ChannelMessage, ChannelMode, ChannelTable, ClientConfig, ClientEvent, ClientOptions,
+    Encryption, EndpointConfig, NewPlayer, PlayerId, PolledChannelClient, PolledChannelServer, PolledClient,
     PolledServer, SendError, ServerEvent, ServerOptions,
 };
 use rustix::time::{ClockId, clock_gettime};
 use std::{
-    net::Ipv4Addr,
+    net::{Ipv4Addr, UdpSocket},
     time::{Duration, Instant},
 };
 
@@ -115,6 +116,90 @@ pub fn rallypoint(encryption: Encryption, size: usize, packed: bool, count: u32)
                     }
                 }
                 client.flush();
+            });
+        }
+    })
+}
+
+/// Messages of a reliable channel, through the same sockets.
+///
+/// # Panics
+/// If the session cannot be opened, or ends.
+#[must_use]
+pub fn channel(encryption: Encryption, size: usize, count: u32) -> Cost {
+    let table = ChannelTable::new([Channel::new(ChannelMode::ReliableOrdered, size)]).expect("the table is valid");
+    let mut options = ServerOptions::from(EndpointConfig::for_game("bench"));
+    options.listen = vec![(Ipv4Addr::LOCALHOST, 0).into()];
+    let mut server = PolledChannelServer::bind(options, table.clone()).expect("a free port");
+    let address = server.local_addrs().next().expect("an address");
+    let mut options = ClientOptions::from(ClientConfig { encryption, ..ClientConfig::new("bench", "bench") });
+    options.receive_buffer = 4 << 20;
+    let mut client = PolledChannelClient::connect(address, options, table).expect("a socket");
+    let (mut received_message, channel) = (ChannelMessage::default(), ChannelIndex::default());
+    let start = Instant::now();
+    while !client.is_connected() || server.players().next().is_none() {
+        client.poll();
+        while client.next_event(&mut received_message).is_some() {}
+        server.poll();
+        while server.next_event(&mut received_message).is_some() {}
+        assert!(start.elapsed() < Duration::from_secs(5), "no login over loopback");
+    }
+    let player = server.players().next().expect("a player");
+    let (mut sent, mut received, message) = (0, 0, vec![7; size]);
+    measure(count, |meter, until| {
+        while received < until {
+            meter.of(0, || {
+                server.poll();
+                while let Some(event) = server.next_event(&mut received_message) {
+                    assert!(!matches!(event, ServerEvent::Disconnected(..)), "{event:?}");
+                }
+                let most = until.min(sent + turn_messages(false));
+                while sent < most {
+                    match server.send(player, channel, &message) {
+                        Ok(_) => sent += 1,
+                        Err(SendError::WouldBlock) => break,
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+                server.flush();
+            });
+            meter.of(1, || {
+                client.poll();
+                while let Some(event) = client.next_event(&mut received_message) {
+                    match event {
+                        ClientEvent::Message => received += 1,
+                        ClientEvent::Disconnected(reason) => panic!("{reason}"),
+                        _ => {}
+                    }
+                }
+                client.flush();
+            });
+        }
+    })
+}
+
+/// Datagrams of this size and nothing else, with one system call each: what the system alone costs.
+///
+/// # Panics
+/// If the sockets cannot be opened.
+#[must_use]
+pub fn system_calls(size: usize, count: u32) -> Cost {
+    let [sender, receiver] = [0; 2].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port"));
+    receiver.set_nonblocking(true).expect("a socket that does not wait");
+    let to = receiver.local_addr().expect("an address");
+    let (message, mut buffer, mut received) = (vec![7; size], vec![0; 2 * size], 0);
+    measure(count, |meter, until| {
+        while received < until {
+            meter.of(0, || {
+                // As many as a receive buffer of the default size holds.
+                for _ in 0..64 {
+                    sender.send_to(&message, to).expect("a datagram over loopback");
+                }
+            });
+            meter.of(1, || {
+                while receiver.recv_from(&mut buffer).is_ok() {
+                    received += 1;
+                }
             });
         }
     })

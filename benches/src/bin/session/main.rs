@@ -59,6 +59,9 @@ const ROUNDS: usize = 5;
 const MESSAGES: u32 = 200_000;
 const PACKED_MESSAGES: u32 = 1_000_000;
 
+/// Bytes that a datagram of document 003 has beside its message.
+const HEADER: usize = 12;
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -245,6 +248,12 @@ fn loopback() -> String {
             let portable = best(|| portable_cost(&program, size, packed, "plain", count));
             let sealed = best(|| portable_cost(&program, size, packed, "encrypted", count));
             costs.splice(2..2, [("rallypoint, portable", portable), ("rallypoint, portable, encrypted", sealed)]);
+            if !packed {
+                costs.push((
+                    "system calls alone, one per message",
+                    best(|| messages::system_calls(size + HEADER, count)),
+                ));
+            }
             // renet encrypts, and ENet does not.
             add_portable_goals(&mut goals, kind, &[(Enet::NAME, portable, enet), (Renet::NAME, sealed, renet)]);
         }
@@ -259,6 +268,7 @@ fn loopback() -> String {
             goals.add(figure, format!("{ratio:.2}×"), "at least 1×", ratio >= 1.0);
         } else {
             add_cipher_goals(&mut goals, plain, encrypted, best(|| loopback::cipher(MESSAGES)));
+            add_channel_goal(&mut goals, size, [plain, encrypted]);
         }
     }
     let crowd = 100.0 * loopback::crowd(255);
@@ -316,6 +326,23 @@ fn add_cipher_goals(goals: &mut Goals, plain: Cost, encrypted: Cost, cipher: Cos
             format!("{encrypted:.0} ns ({plain:.0} ns, {cipher:.0} ns)"),
             format!("at most {:.0} ns, plain + 1.1 × cipher", plain + 1.1 * cipher),
             encrypted <= plain + 1.1 * cipher,
+        );
+    }
+}
+
+/// What the channel layer adds to a message.
+fn add_channel_goal(goals: &mut Goals, size: usize, without: [Cost; 2]) {
+    let with = [Encryption::Plain, Encryption::Encrypted]
+        .map(|encryption| best(|| messages::channel(encryption.clone(), size, MESSAGES)));
+    for ((kind, without), with) in ["plain", "encrypted"].into_iter().zip(without).zip(with) {
+        let added = |time: fn(&Cost) -> f64| 100.0 * (time(&with) / time(&without) - 1.0);
+        let (sender, receiver) = (added(|cost| 1.0 / cost.sender), added(|cost| 1.0 / cost.receiver));
+        let both = added(|cost| 1.0 / cost.sender + 1.0 / cost.receiver);
+        goals.add(
+            &format!("CPU time of a {kind} message of {size} bytes in a channel, relative to one without: sender, receiver, both"),
+            format!("{sender:+.1} %, {receiver:+.1} %, {both:+.1} %"),
+            "both at most +5 %",
+            both <= 5.0,
         );
     }
 }
