@@ -1,0 +1,96 @@
+//! Asks the lobby why the server is not listed.
+
+use super::{Doctor, report::Severity};
+use crate::{
+    error::CommandError,
+    registration_outcomes::{self, ReportedOutcome},
+};
+use rallypoint_query::ProbeError;
+use std::time::Duration;
+
+/// How long a server that another one replaced counts as contested.
+const CONTEST_TIME: Duration = Duration::from_secs(120);
+
+impl Doctor<'_> {
+    /// Fetches the outcomes of each address from the web API of the lobby.
+    pub(super) async fn fetch_outcomes(&self) -> Vec<Result<Vec<ReportedOutcome>, ProbeError>> {
+        let mut results = Vec::new();
+        for address in &self.diagnosis.addresses {
+            results.push(registration_outcomes::fetch(&self.api, Some(address.ip), &self.args.scan.config(None)).await);
+        }
+        results
+    }
+
+    /// Whether the latest outcome of the server is that it is listed, and still counts.
+    pub(super) fn is_accepted(&self, outcomes: &[ReportedOutcome]) -> bool {
+        let port = self.diagnosis.port;
+        let decisive = registration_outcomes::decisive(&registration_outcomes::for_port(outcomes, port), port);
+        port.is_some() && decisive.is_some_and(|outcome| outcome.accepted && outcome.is_within(CONTEST_TIME))
+    }
+
+    /// Reports that a listed server and another one replace each other, if the lobby's web API reports that.
+    pub(super) fn report_contest(
+        &mut self,
+        results: &[Result<Vec<ReportedOutcome>, ProbeError>],
+    ) -> Result<(), CommandError> {
+        for outcomes in results.iter().flatten() {
+            let candidates = registration_outcomes::for_port(outcomes, self.diagnosis.port);
+            let is_recent = |outcome: &&&ReportedOutcome| outcome.is_contested() && outcome.is_within(CONTEST_TIME);
+            if let Some(outcome) = candidates.iter().rev().find(is_recent) {
+                self.diagnosis.is_contested = true;
+                return self.report.push("outcomes", Severity::Problem, format!("the lobby reports {outcome}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reports the reason from the web API of the lobby.
+    pub(super) fn report_all_outcomes(
+        &mut self,
+        results: &[Result<Vec<ReportedOutcome>, ProbeError>],
+    ) -> Result<(), CommandError> {
+        for result in results {
+            match result {
+                Ok(outcomes) => self.report_outcomes(outcomes)?,
+                Err(error) => {
+                    let why = match error {
+                        ProbeError::Malformed(why) => format!("gave no useful response: {why}"),
+                        _ => "does not answer".into(),
+                    };
+                    let text = format!(
+                        "the reason is not available from the lobby: its web API ({}) {why}; set --api if it is elsewhere",
+                        self.api
+                    );
+                    // The same for every address.
+                    return self.report.push("outcomes", Severity::Note, text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reports the decisive outcome first, then a few others, newest first.
+    fn report_outcomes(&mut self, outcomes: &[ReportedOutcome]) -> Result<(), CommandError> {
+        let candidates = registration_outcomes::for_port(outcomes, self.diagnosis.port);
+        let decisive = registration_outcomes::decisive(&candidates, self.diagnosis.port);
+        if candidates.is_empty() {
+            let text = if outcomes.is_empty() {
+                "the lobby received nothing from this address recently: no server registers from there"
+            } else {
+                "the lobby received registrations from this address recently, but not for this port"
+            };
+            return self.report.push("outcomes", Severity::Note, text);
+        }
+        let is_other = |outcome: &&ReportedOutcome| decisive.is_none_or(|decisive| !std::ptr::eq(*outcome, decisive));
+        let others = candidates.iter().rev().copied().filter(is_other).map(|other| (Severity::Note, other));
+        let first = decisive.map(|outcome| {
+            self.diagnosis.is_refused |= outcome.refused;
+            self.diagnosis.is_check_failed |= outcome.is_failed_check();
+            (if outcome.refused { Severity::Problem } else { Severity::Note }, outcome)
+        });
+        for (severity, outcome) in first.into_iter().chain(others).take(8) {
+            self.report.push("outcomes", severity, format!("the lobby reports {outcome}"))?;
+        }
+        Ok(())
+    }
+}
