@@ -138,6 +138,27 @@ fn the_reason_is_fetched_from_the_lobby() {
     assert!(text.contains("The server registers, but the lobby refuses it"), "{text}");
 }
 
+/// Also before the server registers again: until then, the latest outcome of its own is that it was listed.
+#[test]
+fn a_ban_is_reported_at_once() {
+    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+    let home = tempfile::tempdir().unwrap();
+    let token = home.path().join("token");
+    fs::write(&token, TOKEN).unwrap();
+    let setting = format!("web.admin_token_file={}", token.display());
+    let lobby = Lobby::start_in(home.path(), &["--http", "127.0.0.1:0", "--set", &setting]);
+    let (_arena, at) = listed_arena(home.path(), &lobby);
+    let mut ban = rallypoint(home.path());
+    ban.args(["admin", "--url", &lobby.url(), "ban", "127.0.0.1", "--reason", "floods"]);
+    let output = ban.env("RALLYPOINT_ADMIN_TOKEN", TOKEN).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let (text, code) = doctor(home.path(), lobby.v4(), &[&at, "--api", &lobby.url()]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("problem  listed    the server is not in the list"), "{text}");
+    assert!(text.contains("problem  outcomes  the lobby reports banned: ") && text.contains("(floods)"), "{text}");
+    assert!(text.contains("The server registers, but the lobby refuses it"), "{text}");
+}
+
 #[test]
 fn a_running_server_that_does_not_announce_is_reported() {
     let home = tempfile::tempdir().unwrap();

@@ -28,6 +28,22 @@ fn bans_of_the_operator_and_of_the_configuration_are_independent() {
     assert_eq!(lobby.register("198.51.100.7", &udp(1)), RegistrationOutcome::Listed);
 }
 
+/// Its owner need not wait for the next registration to find out.
+#[test]
+fn a_ban_is_an_outcome_of_the_servers_that_it_removes() {
+    let mut lobby = Lobby::default();
+    lobby.register("198.51.100.7", &udp(1).port(8_190));
+    lobby.register("198.51.100.7", &udp(2).port(8_191));
+    lobby.register("203.0.113.9", &udp(3));
+    lobby.registry.set_admin_bans(lobby.now, bans("198.51.100.0/24"));
+    let past = lobby.registry.recent_outcomes(ip("198.51.100.7"));
+    let banned = past.iter().filter(|past| past.outcome == RegistrationOutcome::Banned);
+    let mut banned: Vec<_> = banned.map(|past| (past.port, past.reason.as_deref())).collect();
+    banned.sort_unstable();
+    assert_eq!(banned, [(Some(8_190), Some("spam")), (Some(8_191), Some("spam"))]);
+    assert_eq!(lobby.registry.recent_outcomes(ip("203.0.113.9")).len(), 1, "other servers have no further outcome");
+}
+
 #[test]
 fn a_banned_server_can_return_when_the_ban_ends() {
     let mut lobby = Lobby::default();

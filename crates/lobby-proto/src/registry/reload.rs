@@ -1,8 +1,8 @@
 //! Changing the configuration while the registry runs.
 
-use super::Registry;
+use super::{Registry, bans::BanCandidate};
 use crate::{
-    Config, RegistryConfigError, UnlistReason,
+    Config, RegistrationOutcome, RegistryConfigError, UnlistReason,
     entry::{EndpointEntry, EndpointState, Family, PerFamily},
     index::SlotIndex,
 };
@@ -58,6 +58,7 @@ impl Registry {
     /// Removes an entry, or one of its endpoints, if the configuration no longer accepts it.
     pub(super) fn review_entry(&mut self, now: Instant, slot: SlotIndex) {
         if self.is_banned(now, slot) {
+            self.record_ban(now, slot);
             self.remove(now, slot, UnlistReason::Banned);
             return;
         }
@@ -75,6 +76,24 @@ impl Registry {
         self.update_list(now, slot, None, UnlistReason::Banned);
         // The lease may be shorter than before.
         self.wheel.schedule(slot, self.wheel.deadline(now, self.config.lease));
+    }
+
+    /// Lets the owner of a server that is now banned find out why it is not listed: until it registers again, its last outcome would be
+    /// that it is. In a cluster, the node that it registers with does that.
+    fn record_ban(&mut self, now: Instant, slot: SlotIndex) {
+        let cold = self.slots.cold(slot);
+        let name = cold.server.block().table.get(b"name");
+        let id = Some(cold.server.public_id());
+        let bans = Family::ALL.map(|family| {
+            let endpoint = cold.endpoints[family].filter(|_| !cold.replica.is_remote[family])?;
+            let external = Some((endpoint.external, cold.transport));
+            let candidate = BanCandidate { ip: endpoint.internal.ip, name, id, endpoint: external };
+            Some((endpoint.internal, self.ban_reason(now, candidate)))
+        });
+        for (addr, reason) in bans.into_iter().flatten() {
+            let outcome = RegistrationOutcome::Banned;
+            self.outcomes.record_for_owner(now, addr.ip, outcome, addr.port.get(), reason);
+        }
     }
 
     fn is_banned(&self, now: Instant, slot: SlotIndex) -> bool {
