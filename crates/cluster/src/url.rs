@@ -4,7 +4,10 @@ use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 use std::{fmt, str::FromStr};
 use thiserror::Error;
 
-/// Port of Redis Sentinel.
+/// Port of Redis and Valkey.
+const SERVER_PORT: u16 = 6379;
+
+/// Port of Sentinel.
 const SENTINEL_PORT: u16 = 26379;
 
 /// The address of the store: one server, a Redis Cluster, or a server that Sentinel names.
@@ -29,13 +32,45 @@ pub struct StoreUrl {
     text: String,
 }
 
-/// Why a text is not the address of a store.
+/// Which part of a text is wrong, so that it is not the address of a store. The text itself is not repeated: it can have a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "expected an address such as redis://host:6379, rediss://user:password@host:6380, redis://host:7000,host:7001 for a \
-     cluster, or redis+sentinel://host:26379/service"
-)]
-pub struct StoreUrlError;
+#[non_exhaustive]
+pub enum StoreUrlError {
+    /// Before `://`.
+    #[error(
+        "expected an address such as redis://host:6379, rediss://user:password@host:6380, redis://host:7000,host:7001 for a \
+         Redis Cluster, or redis+sentinel://host:26379/service"
+    )]
+    Scheme,
+    /// A name or an IP address.
+    #[error(
+        "a host is missing or not valid: redis://host:6379, and an IPv6 address in brackets, redis://[2001:db8::1]:6379"
+    )]
+    Host,
+    /// The number after a host.
+    #[error("a port is not a number from 1 to 65535: redis://host:6379")]
+    Port,
+    /// Before the hosts.
+    #[error("the user or password has a character that ends it: write %2F for /, %3F for ? and %23 for #")]
+    Password,
+    /// The number after the hosts.
+    #[error("what follows the host must be the number of a database: redis://host:6379/3")]
+    Database,
+    /// The same where there are no numbers.
+    #[error(
+        "a Redis Cluster has no numbered databases: leave the number after the hosts out, and choose a cluster.name instead"
+    )]
+    ClusterDatabase,
+    /// What Sentinel calls the store.
+    #[error("the name of the service is missing: redis+sentinel://host:26379/service")]
+    Service,
+    /// The path of a Unix socket.
+    #[error("the path of the socket is missing or not valid: redis+unix:///run/redis.sock")]
+    Socket,
+    /// After `#`.
+    #[error("the certificate of the store is always verified: leave # and what follows out")]
+    Fragment,
+}
 
 /// How the store is reached.
 #[derive(Clone, Debug)]
@@ -58,44 +93,87 @@ impl StoreUrl {
     }
 
     pub(crate) fn topology(&self) -> Result<Topology, StoreUrlError> {
-        let (scheme, rest) = self.text.split_once("://").ok_or(StoreUrlError)?;
-        if scheme.ends_with("unix") {
-            return info(&self.text).map(|info| Topology::Single(Box::new(info)));
+        let (scheme, rest) = self.text.split_once("://").ok_or(StoreUrlError::Scheme)?;
+        if ["redis+unix", "valkey+unix", "unix"].contains(&scheme) {
+            return info(&self.text, StoreUrlError::Socket).map(|info| Topology::Single(Box::new(info)));
         }
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (user, hosts) = authority.rsplit_once('@').map_or((None, authority), |(user, hosts)| (Some(user), hosts));
+        let server_scheme = scheme.strip_suffix("+sentinel").unwrap_or(scheme);
+        if !["redis", "rediss", "valkey", "valkeys"].contains(&server_scheme) {
+            return Err(StoreUrlError::Scheme);
+        }
+        let (user, rest) = rest.rsplit_once('@').map_or((None, rest), |(user, rest)| (Some(user), rest));
+        if user.is_some_and(|user| user.contains(['/', '?', '#'])) {
+            return Err(StoreUrlError::Password);
+        }
+        if rest.contains('#') {
+            return Err(StoreUrlError::Fragment);
+        }
         let user = user.map(|user| format!("{user}@")).unwrap_or_default();
-        let hosts: Vec<_> = hosts.split(',').collect();
-        if let Some(scheme) = scheme.strip_suffix("+sentinel") {
+        let (hosts, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        let hosts = hosts.split(',').map(Host::parse).collect::<Result<Vec<_>, _>>()?;
+        let (path, query) = path.split_at(path.find('?').unwrap_or(path.len()));
+        let path = path.trim_matches('/');
+        if server_scheme != scheme {
             let (service, database) = path.split_once('/').unwrap_or((path, ""));
-            let node = info(&format!("{scheme}://{user}localhost/{database}"))?;
-            let sentinel = |host: &&str| match info(&format!("{scheme}://{host}"))?.addr().clone() {
-                ConnectionAddr::Tcp(name, port) => Ok(ConnectionAddr::Tcp(name, sentinel_port(host, port))),
-                ConnectionAddr::TcpTls { host: name, port, insecure, tls_params } => {
-                    Ok(ConnectionAddr::TcpTls { host: name, port: sentinel_port(host, port), insecure, tls_params })
-                }
-                _ => Err(StoreUrlError),
+            let service = Some(service).filter(|service| !service.is_empty()).ok_or(StoreUrlError::Service)?;
+            check_database(database)?;
+            let node = info(&format!("{server_scheme}://{user}localhost/{database}{query}"), StoreUrlError::Password)?;
+            let sentinel = |host: &Host<'_>| {
+                let port = host.port.unwrap_or(SENTINEL_PORT);
+                let name = host.name;
+                info(&format!("{server_scheme}://{name}:{port}"), StoreUrlError::Host).map(|info| info.addr().clone())
             };
             let sentinels = hosts.iter().map(sentinel).collect::<Result<_, _>>()?;
-            let service = Some(service).filter(|service| !service.is_empty()).ok_or(StoreUrlError)?.to_owned();
-            return Ok(Topology::Sentinel { sentinels, service, node: Box::new(node) });
+            return Ok(Topology::Sentinel { sentinels, service: service.to_owned(), node: Box::new(node) });
         }
-        let one = |host: &&str| info(&format!("{scheme}://{user}{host}/{path}"));
-        let mut infos = hosts.iter().map(one).collect::<Result<Vec<_>, _>>()?;
-        match infos.len() {
-            1 => Ok(Topology::Single(Box::new(infos.remove(0)))),
-            _ => Ok(Topology::Cluster(infos)),
+        check_database(path)?;
+        if hosts.len() > 1 && path.parse::<u32>().is_ok_and(|database| database > 0) {
+            return Err(StoreUrlError::ClusterDatabase);
+        }
+        let server = |host: &Host<'_>| {
+            let port = host.port.unwrap_or(SERVER_PORT);
+            info(&format!("{scheme}://{user}{}:{port}/{path}{query}", host.name), StoreUrlError::Host)
+        };
+        let mut servers = hosts.iter().map(server).collect::<Result<Vec<_>, _>>()?;
+        match servers.len() {
+            1 => Ok(Topology::Single(Box::new(servers.remove(0)))),
+            _ => Ok(Topology::Cluster(servers)),
         }
     }
 }
 
-fn sentinel_port(host: &str, port: u16) -> u16 {
-    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    if has_port { port } else { SENTINEL_PORT }
+/// A host as it is written: a name, an IPv4 address, or an IPv6 address in brackets; and its port, if there is one.
+struct Host<'a> {
+    name: &'a str,
+    port: Option<u16>,
 }
 
-fn info(url: &str) -> Result<ConnectionInfo, StoreUrlError> {
-    url.into_connection_info().map_err(|_| StoreUrlError)
+impl<'a> Host<'a> {
+    fn parse(text: &'a str) -> Result<Self, StoreUrlError> {
+        let end_of_ip = text.rfind(']').map_or(0, |end| end + 1);
+        let (name, port) = match text[end_of_ip..].find(':') {
+            Some(colon) => (&text[..end_of_ip + colon], Some(&text[end_of_ip + colon + 1..])),
+            None => (text, None),
+        };
+        // An IPv6 address without brackets.
+        let has_colons = port.is_some_and(|port| port.contains(':'));
+        if name.is_empty() || has_colons {
+            return Err(StoreUrlError::Host);
+        }
+        let port =
+            port.map(|port| port.parse().ok().filter(|port| *port > 0).ok_or(StoreUrlError::Port)).transpose()?;
+        Ok(Self { name, port })
+    }
+}
+
+fn check_database(text: &str) -> Result<(), StoreUrlError> {
+    let is_number = text.is_empty() || text.parse::<u32>().is_ok();
+    is_number.then_some(()).ok_or(StoreUrlError::Database)
+}
+
+/// Parses the address of one server, of which only this part has not been checked.
+fn info(url: &str, unchecked: StoreUrlError) -> Result<ConnectionInfo, StoreUrlError> {
+    url.into_connection_info().map_err(|_| unchecked)
 }
 
 impl FromStr for StoreUrl {
@@ -149,10 +227,44 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_refused_with_examples() {
-        for wrong in ["", "localhost:6379", "http://localhost", "redis://", "redis+sentinel://a:26379", "redis://a:x"] {
-            assert_eq!(wrong.parse::<StoreUrl>(), Err(StoreUrlError), "{wrong}");
+    fn a_wrong_part_is_named() {
+        for (wrong, part) in [
+            ("", StoreUrlError::Scheme),
+            ("localhost:6379", StoreUrlError::Scheme),
+            ("http://localhost", StoreUrlError::Scheme),
+            ("redis+cluster://localhost", StoreUrlError::Scheme),
+            ("redis://", StoreUrlError::Host),
+            ("redis://:6379", StoreUrlError::Host),
+            ("redis://a,,b", StoreUrlError::Host),
+            ("redis://2001:db8::1", StoreUrlError::Host),
+            ("redis://[2001:db8::x]:1", StoreUrlError::Host),
+            ("redis://0.0.0.0", StoreUrlError::Host),
+            ("redis://a:x", StoreUrlError::Port),
+            ("redis://a:0", StoreUrlError::Port),
+            ("redis://a:1,b:70000", StoreUrlError::Port),
+            ("redis://[::1]:x", StoreUrlError::Port),
+            ("redis://:pass/word@a", StoreUrlError::Password),
+            ("redis://:pass?word@a", StoreUrlError::Password),
+            ("redis://user:#1@a,b", StoreUrlError::Password),
+            ("redis://a/main", StoreUrlError::Database),
+            ("redis://a/-1", StoreUrlError::Database),
+            ("redis+sentinel://a/main/x", StoreUrlError::Database),
+            ("redis://a:7000,b:7001/3", StoreUrlError::ClusterDatabase),
+            ("redis+sentinel://a:26379", StoreUrlError::Service),
+            ("rediss://a#insecure", StoreUrlError::Fragment),
+        ] {
+            assert_eq!(wrong.parse::<StoreUrl>(), Err(part), "{wrong}");
         }
+    }
+
+    #[test]
+    fn databases_have_numbers_except_in_a_redis_cluster() {
+        let Topology::Single(info) = topology("redis://:p%2F%40@a/3") else { panic!("not one server") };
+        assert_eq!((info.redis_settings().db(), info.redis_settings().password()), (3, Some("p/@")));
+        let Topology::Sentinel { node, .. } = topology("redis+sentinel://:p@a,b/main/2") else { panic!("no sentinel") };
+        assert_eq!((node.redis_settings().db(), node.redis_settings().password()), (2, Some("p")));
+        assert!(matches!(topology("redis://a:7000,b:7001/0"), Topology::Cluster(_)));
+        assert!(matches!(topology("redis://a:7000,b:7001/"), Topology::Cluster(_)));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Settings of a cluster: the address of the store, names, and the secret, which is read but never printed.
 
 use super::setting_type::{SettingType, Value, ValueError, quoted};
-use rallypoint_cluster::{ClusterSecret, NAME_FORM, StoreUrl, is_valid_name};
+use rallypoint_cluster::{ClusterSecret, NAME_FORM, StoreUrl, StoreUrlError, is_valid_name};
 use std::{fs, path::Path};
 
 /// The address of the store. User and password are not printed.
@@ -20,7 +20,11 @@ impl SettingType for StoreUrlType {
         // The message does not repeat the value, which can contain a password.
         let unexpected = || ValueError::new(format!("expected {}", self.expects()));
         let text = value.get_ref().as_str().ok_or_else(unexpected)?;
-        *target = if text.is_empty() { None } else { Some(text.parse().map_err(|_| unexpected())?) };
+        let wrong_part = |error: StoreUrlError| match error {
+            StoreUrlError::Scheme => unexpected(),
+            part => ValueError::new(part.to_string()),
+        };
+        *target = if text.is_empty() { None } else { Some(text.parse().map_err(wrong_part)?) };
         Ok(())
     }
 
