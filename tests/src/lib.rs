@@ -42,7 +42,7 @@ pub use client::{
 };
 pub use command::{rallypoint, run, run_in_terminal, run_with_input, stderr, stdout};
 pub use game_server::GameServer;
-pub use lobby::{Lobby, LobbyBuilder};
+pub use lobby::{CLUSTER_SECRET, Lobby, LobbyBuilder};
 pub use mock_server::{MockServer, QueryProtocol, SHORT_TIMEOUT, TcpPort, closed_udp_port, sample_info};
 #[cfg(target_os = "linux")]
 pub use network_namespace::{CABLES, Cable, SecondMachine, is_inside_a_namespace};

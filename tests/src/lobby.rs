@@ -25,6 +25,9 @@ const MARKERS: LobbyId = LobbyId::from_bytes(*b"markers' own one");
 /// Name of the configuration file in the lobby's directory.
 const CONFIG: &str = "rallypoint.toml";
 
+/// The secret of the clusters of [`LobbyBuilder::node`].
+pub const CLUSTER_SECRET: &str = "the secret of the tests' cluster";
+
 /// Number of datagrams that fit into the smallest receive buffer of any supported system.
 const BURST: usize = 32;
 
@@ -83,6 +86,14 @@ impl LobbyBuilder {
     pub fn variable(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.into(), value.into()));
         self
+    }
+
+    /// Makes it a node of the cluster with this store, with the secret [`CLUSTER_SECRET`].
+    #[must_use]
+    pub fn node(self, store: &str, name: &str) -> Self {
+        self.variable("RALLYPOINT_CLUSTER_SECRET", CLUSTER_SECRET)
+            .variable("RALLYPOINT_CLUSTER_URL", store)
+            .set(&format!("cluster.node={name}"))
     }
 
     /// Starts the lobby on free loopback ports of all address families, and waits until it serves.

@@ -239,10 +239,22 @@ impl RedisCluster {
         format!("redis://{}", addrs.join(","))
     }
 
+    /// All servers, masters and replicas.
+    #[must_use]
+    pub fn servers(&self) -> &[RedisServer] {
+        &self.servers
+    }
+
+    /// The master that has a key, if it can be reached.
+    #[must_use]
+    pub fn master_of(&self, key: &str) -> Option<&RedisServer> {
+        self.servers.iter().find(|server| is_master_of(server, key))
+    }
+
     /// Whether a server that can be reached is the master of a key.
     #[must_use]
     pub fn has_master_of(&self, key: &str) -> bool {
-        self.servers.iter().any(|server| is_master_of(server, key))
+        self.master_of(key).is_some()
     }
 
     /// Kills the master that has a key.

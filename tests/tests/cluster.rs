@@ -144,14 +144,14 @@ fn cluster_status_shows_nodes_and_store() {
         command.args(["cluster", "status", "--cluster", &store.url()]).args(args);
         command.output().unwrap()
     };
-    eventually("both nodes have reported", || {
+    eventually("both nodes have reported that they have everything", || {
         let text = stdout(&status(&[]));
-        text.contains("node0") && text.contains("node1")
+        text.contains("node0") && text.contains("node1") && text.matches(" live ").count() == 2
     });
     let output = status(&["--json"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let json = stdout(&output);
-    assert!(json.contains(r#""is_live": true"#) && json.contains(r#""role": "master""#), "{json}");
+    assert!(json.contains(r#""state": "live""#) && json.contains(r#""role": "master""#), "{json}");
 }
 
 #[test]

@@ -205,6 +205,6 @@ fn a_node_that_was_killed_and_started_again() {
         let mut command = rallypoint(home.path());
         command.args(["cluster", "status", "--json", "--cluster", &store.url()]);
         let json = String::from_utf8(command.output().unwrap().stdout).unwrap();
-        json.matches("\"is_live\": true").count() == 2 && json.matches("\"name\": \"b\"").count() == 1
+        json.matches("\"state\": \"live\"").count() == 2 && json.matches("\"name\": \"b\"").count() == 1
     });
 }

@@ -6,7 +6,7 @@ use crate::{
     runtime,
     stdio::print_stdout,
 };
-use rallypoint_cluster::{FORMAT, StoreClient, StoreStatus};
+use rallypoint_cluster::{NodeHealth, StoreClient, StoreNode, StoreStatus};
 use std::{fmt::Write, path::PathBuf};
 
 /// Show the state of a cluster: several lobbies with one list
@@ -25,8 +25,11 @@ Examples:
   rallypoint cluster status --cluster redis://store.example.org --json
 
 Exit codes:
-  0  the store answers and all nodes report
-  1  the store cannot be reached, or a node no longer reports
+  0  the store answers and accepts changes, and all nodes report that were not
+     stopped
+  1  the store cannot be used, a node no longer reports, or one loses contact
+     again and again; the last line states the reason, with --json also the
+     field problem
   2  wrong usage, or an error in the configuration";
 
 #[derive(clap::Subcommand)]
@@ -36,7 +39,8 @@ enum Verb {
 
 /// Show the nodes of the cluster, how far they are behind, and the state of the store
 ///
-/// It exits with 1 if the store cannot be reached, or if a node is missing.
+/// It exits with 1 if the store cannot be used, or if a node no longer reports although it was not stopped. Nothing in the store
+/// is changed.
 #[derive(clap::Args)]
 struct StatusArgs {
     /// The store; default: the setting cluster.url
@@ -64,13 +68,15 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
         CommandError::Usage("there is no cluster: name its store with --cluster or the setting cluster.url".into())
     })?;
     let client = StoreClient::new(&url, &settings.name).map_err(CommandError::failed)?;
-    let status = runtime::block_on(async {
-        let mut connection = client.connect().await.map_err(CommandError::failed)?;
-        client.status(&mut connection).await.map_err(CommandError::failed)
-    })?;
-    let text = if args.json { json(&status) } else { table(&status, &settings.name) };
+    let status = runtime::block_on(async { Ok::<_, CommandError>(client.status().await) })?;
+    let text = match args.json {
+        true => json(&status),
+        // The error says why there is nothing to show.
+        false if !status.is_reachable => String::new(),
+        false => table(&status, &settings.name),
+    };
     print_stdout(&text)?;
-    problem(&status).map_or(Ok(()), |problem| Err(CommandError::Failed(problem)))
+    status.problem.map_or(Ok(()), |problem| Err(CommandError::Failed(problem)))
 }
 
 fn json(status: &StoreStatus) -> String {
@@ -80,7 +86,12 @@ fn json(status: &StoreStatus) -> String {
 fn table(status: &StoreStatus, name: &str) -> String {
     let mut text = String::new();
     let unknown = || "unknown".to_owned();
-    let memory = status.used_memory.map_or_else(unknown, |bytes| format!("{:.1} MB", bytes as f64 / 1e6));
+    let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
+    let memory = match (status.used_memory, status.max_memory) {
+        (Some(used), Some(max)) if max > 0 => format!("{} of {}", megabytes(used), megabytes(max)),
+        (Some(used), _) => megabytes(used),
+        (None, _) => unknown(),
+    };
     let _ = writeln!(text, "cluster   {name}: {} servers, change {}", status.servers, status.seq);
     let _ = writeln!(
         text,
@@ -88,94 +99,88 @@ fn table(status: &StoreStatus, name: &str) -> String {
         status.server.clone().unwrap_or_else(unknown),
         status.store,
         status.role.clone().unwrap_or_else(unknown),
-        status.round_trip_ms,
+        status.round_trip_ms.unwrap_or_default(),
         status.log_records,
     );
-    let width = status.nodes.iter().map(|node| node.name.chars().count()).max().unwrap_or(0).max(4);
-    let _ = writeln!(text, "\n{:<width$}  version  state  behind  listed  to store", "node");
-    for node in &status.nodes {
-        let state = if node.is_live { "live" } else { "gone" };
+    if let Some(warning) = &status.warning {
+        let _ = writeln!(text, "warning   {warning}");
+    }
+    if status.nodes.is_empty() {
+        return text;
+    }
+    let states: Vec<_> = status.nodes.iter().map(state).collect();
+    let width = |column: &mut dyn Iterator<Item = usize>| column.max().unwrap_or(0);
+    let name_width = width(&mut status.nodes.iter().map(|node| node.name.chars().count())).max(4);
+    let state_width = width(&mut states.iter().map(String::len)).max(5);
+    let _ = writeln!(text, "\n{:<name_width$}  version  {:<state_width$}  behind  listed  to store", "node", "state");
+    for (node, state) in status.nodes.iter().zip(&states) {
         let _ = writeln!(
             text,
-            "{:<width$}  {:<7}  {state:<5}  {:>6}  {:>6}  {:.1} ms",
+            "{:<name_width$}  {:<7}  {state:<state_width$}  {:>6}  {:>6}  {:.1} ms",
             node.name, node.version, node.behind, node.listed, node.round_trip_ms
         );
     }
     text
 }
 
-/// What is wrong with a cluster, if anything is.
-fn problem(status: &StoreStatus) -> Option<String> {
-    if !status.is_set_up {
-        return Some(
-            "no node has joined a cluster with this name: check the address of the store and cluster.name".into(),
-        );
+/// The state of a node, and if it does not report, since when.
+fn state(node: &StoreNode) -> String {
+    let seconds = node.age_ms / 1_000;
+    let age = || if seconds < 120 { format!("{seconds} s") } else { format!("{} min", seconds / 60) };
+    match node.state {
+        NodeHealth::Live => "live".into(),
+        NodeHealth::Loading => "loading".into(),
+        NodeHealth::Unstable => format!("unstable, {} outages", node.outages),
+        NodeHealth::Lost => format!("lost {} ago", age()),
+        NodeHealth::Unknown => format!("unknown for {}", age()),
     }
-    if let Some(format) = status.format.filter(|format| *format > FORMAT) {
-        return Some(format!(
-            "the store is used by nodes of a later version (format {format}, this program knows {FORMAT}): update this program"
-        ));
-    }
-    let live: Vec<_> = status.nodes.iter().filter(|node| node.is_live).collect();
-    if live.is_empty() {
-        return Some("no node of the cluster is running".into());
-    }
-    // A node that was restarted has a new row; the old one is not a problem.
-    let is_gone = |name: &str| !live.iter().any(|node| node.name == name);
-    let gone: Vec<_> = status.nodes.iter().map(|node| &*node.name).filter(|name| is_gone(name)).collect();
-    (!gone.is_empty()).then(|| format!("these nodes no longer report: {}", gone.join(", ")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rallypoint_cluster::StoreNode;
 
-    fn status(nodes: &[(&str, bool)]) -> StoreStatus {
-        let node = |(name, is_live): &(&str, bool)| StoreNode {
-            name: (*name).into(),
+    #[test]
+    fn the_table_shows_store_and_nodes() {
+        let node = |name: &str, state, age_ms| StoreNode {
+            name: name.into(),
             version: "0.1.0".into(),
             format: 1,
-            is_live: *is_live,
-            age_ms: 5,
+            state,
+            age_ms,
+            outages: 4,
             behind: 0,
             listed: 12,
             round_trip_ms: 0.4,
         };
-        StoreStatus {
+        let status = StoreStatus {
             store: "redis://store:6379".into(),
+            is_reachable: true,
+            warning: Some("keys are dropped".into()),
             server: Some("Redis 7.0.15".into()),
             role: Some("master".into()),
             used_memory: Some(2_500_000),
-            round_trip_ms: 0.31,
-            is_set_up: true,
-            format: Some(1),
+            max_memory: Some(100_000_000),
+            round_trip_ms: Some(0.31),
             seq: 77,
             servers: 12,
             log_records: 60,
-            bans: 0,
-            nodes: nodes.iter().map(node).collect(),
-        }
-    }
-
-    #[test]
-    fn the_table_shows_store_and_nodes() {
-        let text = table(&status(&[("berlin", true), ("tokyo", false)]), "main");
+            nodes: vec![
+                node("berlin", NodeHealth::Live, 5),
+                node("lima", NodeHealth::Unstable, 5),
+                node("tokyo", NodeHealth::Lost, 720_000),
+            ],
+            ..StoreStatus::default()
+        };
         assert_eq!(
-            text,
+            table(&status, "main"),
             "cluster   main: 12 servers, change 77\n\
-             store     Redis 7.0.15 at redis://store:6379, master, 2.5 MB, 0.3 ms, 60 log records\n\n\
-             node    version  state  behind  listed  to store\n\
-             berlin  0.1.0    live        0      12  0.4 ms\n\
-             tokyo   0.1.0    gone        0      12  0.4 ms\n"
+             store     Redis 7.0.15 at redis://store:6379, master, 2.5 MB of 100.0 MB, 0.3 ms, 60 log records\n\
+             warning   keys are dropped\n\n\
+             node    version  state                behind  listed  to store\n\
+             berlin  0.1.0    live                      0      12  0.4 ms\n\
+             lima    0.1.0    unstable, 4 outages       0      12  0.4 ms\n\
+             tokyo   0.1.0    lost 12 min ago           0      12  0.4 ms\n"
         );
-    }
-
-    #[test]
-    fn a_missing_node_is_a_problem_and_a_restarted_one_is_not() {
-        assert_eq!(problem(&status(&[("a", true), ("b", true)])), None);
-        assert_eq!(problem(&status(&[("a", true), ("a", false)])), None);
-        assert!(problem(&status(&[("a", true), ("b", false)])).is_some_and(|text| text.ends_with(": b")));
-        assert!(problem(&status(&[])).is_some());
     }
 }

@@ -4,15 +4,17 @@ mod bounded_connection;
 mod bounded_stream;
 mod connection;
 mod error;
+mod info;
 mod messages;
 mod replies;
 mod scripts;
 mod status;
+mod tls_mismatch;
 
 pub use connection::StoreConnection;
 pub(crate) use error::store_error;
 pub(crate) use messages::MessageId;
-pub use status::{StoreNode, StoreStatus};
+pub use status::{NodeHealth, StoreNode, StoreStatus};
 
 use crate::{
     FORMAT, LeaseWrite, NAME_FORM, Reply, Request, StoreError, StoreErrorKind, StoreUrl, Write,
@@ -58,6 +60,7 @@ struct Keys {
     all: [String; 8],
 }
 
+const META: usize = 0;
 const ENTRY: usize = 1;
 const LEASE: usize = 3;
 const LOG: usize = 5;
@@ -83,7 +86,7 @@ impl StoreClient {
     /// Opens a connection.
     pub async fn connect(&self) -> Result<StoreConnection, StoreError> {
         let mut connection = self.connector.connect().await?;
-        self.connector.check_version(&mut connection).await?;
+        self.check_version(&mut connection).await?;
         self.load_scripts(&connection).await?;
         Ok(connection)
     }
@@ -129,6 +132,13 @@ impl StoreClient {
 
     fn check_key(&self, target: &str) -> String {
         format!("{}:check:{target}", self.keys.prefix)
+    }
+
+    /// Removes the report of a node that stops: it does not count as lost.
+    pub(crate) async fn remove_report(&self, connection: &mut StoreConnection, node: u64) -> Result<(), StoreError> {
+        let mut command = redis::cmd("HDEL");
+        command.arg(&self.keys.all[NODE]).arg(node.to_string());
+        self.read::<Value>(connection, &command).await.map(drop)
     }
 
     async fn load_scripts(&self, connection: &StoreConnection) -> Result<(), StoreError> {

@@ -26,7 +26,7 @@ mod service;
 mod url;
 
 pub(crate) use client::MessageId;
-pub use client::{StoreClient, StoreConnection, StoreNode, StoreStatus};
+pub use client::{NodeHealth, StoreClient, StoreConnection, StoreNode, StoreStatus};
 pub use clock::StoreClock;
 pub use name::{NAME_FORM, is_valid_name};
 pub use node::{ClusterNode, NodeConfig, NodeState, NodeStats, Update};

@@ -21,6 +21,10 @@ pub(crate) struct NodeReport {
     pub listed: u64,
     pub behind: u64,
     pub round_trip_us: u64,
+    /// Whether it is still reading the servers of the others.
+    pub is_loading: bool,
+    /// Number of times that it lost contact with the store in the last ten minutes.
+    pub outages: u32,
     /// Whether it probes servers, so that it can do it for the others.
     pub probes: bool,
 }
@@ -46,6 +50,8 @@ pub(crate) struct ReportedNode {
     /// Random number of this start of the node.
     pub number: u64,
     pub report: NodeReport,
+    /// When it reported, in the store's milliseconds.
+    pub time: u64,
     pub age: Duration,
 }
 
@@ -63,6 +69,7 @@ pub(crate) fn reported_nodes(rows: &[NodeRow], store_now: u64) -> Vec<ReportedNo
         .map(|row| ReportedNode {
             number: row.node,
             report: NodeReport::parse(&row.report),
+            time: row.time,
             age: Duration::from_millis(store_now.abs_diff(row.time)),
         })
         .collect();

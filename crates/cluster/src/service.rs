@@ -5,6 +5,8 @@ mod checks;
 mod connection;
 mod driver;
 mod messenger;
+mod namesakes;
+mod outages;
 
 use crate::{ClusterNode, ClusterSecret, NodeConfig, NodeState, StoreClient, StoreError, StoreUrl};
 use driver::Driver;
@@ -75,6 +77,9 @@ impl PreparedNode {
         let now = Instant::now();
         let mut node = ClusterNode::new(config.clone(), now);
         let mut connection = client.connect().await?;
+        if let Some(warning) = client.info(&mut connection).await?.and_then(|info| info.eviction_warning()) {
+            tracing::warn!("{warning}");
+        }
         if let Some((id, request)) = node.poll_request(now) {
             let reply = client.execute(&mut connection, &request).await?;
             node.handle_reply(now, Instant::now(), id, Ok(reply));
@@ -110,7 +115,8 @@ pub struct ClusterService {
 }
 
 impl ClusterService {
-    /// Ends the exchange with the store. Changes that are on their way are written first, for at most 300 ms.
+    /// Ends the exchange with the store. Changes that are on their way are written first, for at most 300 ms, and the node removes its
+    /// report, so that it does not count as lost.
     pub async fn shutdown(self) {
         let _ = self.stop.send(true);
         self.messenger.abort();

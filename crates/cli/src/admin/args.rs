@@ -90,7 +90,7 @@ pub struct Subject {
     #[arg(value_name = "NETWORK")]
     pub network: Option<BannedNetwork>,
 
-    /// Pattern of server names: * matches any text, ? one character
+    /// Pattern of server names: * matches any text, ? one character; at least 3 other characters
     #[arg(long, value_name = "PATTERN")]
     pub name: Option<String>,
 }

@@ -99,7 +99,7 @@ async fn open_stream(addr: &ConnectionAddr) -> Result<Box<dyn Stream>, RedisErro
     }
 }
 
-async fn open_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+pub(super) async fn open_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let stream = TcpStream::connect((host, port)).await?;
     stream.set_nodelay(true)?;
     Ok(stream)
@@ -107,7 +107,7 @@ async fn open_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
 
 /// The trusted certificates are those of the system, or of the file `SSL_CERT_FILE` and the directory `SSL_CERT_DIR` if these
 /// variables are set. They are read once.
-fn client_config() -> io::Result<Arc<ClientConfig>> {
+pub(super) fn client_config() -> io::Result<Arc<ClientConfig>> {
     static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
     if let Some(config) = CONFIG.get() {
         return Ok(Arc::clone(config));

@@ -1,20 +1,18 @@
 //! Connections to one server, to a Redis Cluster, or to the master that Sentinel names.
 
-use super::{Commands, REQUEST_TIMEOUT, bounded_connection::BoundedConnection, error, store_error};
+use super::{Commands, REQUEST_TIMEOUT, bounded_connection::BoundedConnection, error, store_error, tls_mismatch};
 use crate::{StoreError, StoreErrorKind, StoreUrl, url::Topology};
 use redis::{
     AsyncConnectionConfig, Cmd, ConnectionAddr, FromRedisValue, RedisError, TlsMode, Value,
     cluster::ClusterClientBuilder,
     cluster_async::ClusterConnection,
+    cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr},
     sentinel::{SentinelClientBuilder, SentinelServerType},
 };
 use std::time::Duration;
 
 /// Time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Oldest major version of Redis and Valkey that has the commands that are used.
-const MIN_VERSION: u32 = 7;
 
 /// Opens connections.
 #[derive(Clone, Debug)]
@@ -58,8 +56,30 @@ impl Connector {
 
     pub async fn connect(&self) -> Result<StoreConnection, StoreError> {
         let connection = tokio::time::timeout(2 * CONNECT_TIMEOUT, self.try_connect()).await;
-        let connection = connection.map_err(|_| error::timeout(&self.url))?;
-        connection.map(StoreConnection).map_err(|error| store_error(&self.url, &error))
+        let error = match connection {
+            Ok(Ok(connection)) => return Ok(StoreConnection(connection)),
+            // A port without a server has no TLS either.
+            Ok(Err(error)) if error.is_connection_refusal() => return Err(store_error(&self.url, &error)),
+            Ok(Err(error)) => store_error(&self.url, &error),
+            Err(_) => error::timeout(&self.url),
+        };
+        if error.kind != StoreErrorKind::Unreachable {
+            return Err(error);
+        }
+        let mismatch = match self.first_addr() {
+            Some(addr) => tls_mismatch::find(addr).await,
+            None => None,
+        };
+        Err(mismatch.map_or(error, |mismatch| error::tls_mismatch(&self.url, mismatch)))
+    }
+
+    /// The first address that is named.
+    fn first_addr(&self) -> Option<&ConnectionAddr> {
+        match &self.topology {
+            Topology::Single(info) => Some(info.addr()),
+            Topology::Cluster(nodes) => nodes.first().map(redis::ConnectionInfo::addr),
+            Topology::Sentinel { sentinels, .. } => sentinels.first(),
+        }
     }
 
     async fn try_connect(&self) -> Result<Kind, RedisError> {
@@ -96,32 +116,6 @@ impl Connector {
             }
         }
     }
-
-    /// Checks that the store is new enough. A user without the right to ask is believed.
-    pub async fn check_version(&self, connection: &mut StoreConnection) -> Result<(), StoreError> {
-        let mut command = redis::cmd("INFO");
-        command.arg("server");
-        let info = tokio::time::timeout(REQUEST_TIMEOUT, connection.query::<Value>(&command)).await;
-        let info = match info.map_err(|_| error::timeout(&self.url))? {
-            Ok(info) => format!("{info:?}"),
-            Err(error) if error.code() == Some("NOPERM") => return Ok(()),
-            Err(error) => return Err(store_error(&self.url, &error)),
-        };
-        let version = ["valkey_version:", "redis_version:"].iter().find_map(|name| {
-            let rest = info.split_once(name)?.1;
-            rest.split('.').next()?.trim().parse::<u32>().ok()
-        });
-        match version {
-            Some(version) if version < MIN_VERSION => {
-                let message = format!(
-                    "the store at {} has version {version}: Redis or Valkey {MIN_VERSION} or later is required",
-                    self.url
-                );
-                Err(StoreError { kind: StoreErrorKind::Rejected, message })
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 impl StoreConnection {
@@ -129,6 +123,17 @@ impl StoreConnection {
         match &mut self.0 {
             Kind::Single(connection) => command.query_async(connection).await,
             Kind::Cluster(connection) => command.query_async(connection).await,
+        }
+    }
+
+    /// Executes a command without keys: in a Redis Cluster, at the master that has this key.
+    pub(crate) async fn query_at(&mut self, key: &str, command: Cmd) -> Result<Value, RedisError> {
+        match &mut self.0 {
+            Kind::Single(connection) => command.query_async(connection).await,
+            Kind::Cluster(connection) => {
+                let master = SingleNodeRoutingInfo::SpecificNode(Route::with_key(key, SlotAddr::Master));
+                connection.route_command(command, RoutingInfo::SingleNode(master)).await
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Errors of the store, each one sentence for the operator.
 
-use super::bounded_stream::TOO_LARGE;
+use super::{bounded_stream::TOO_LARGE, tls_mismatch::TlsMismatch};
 use crate::{StoreError, StoreErrorKind, StoreUrl};
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
@@ -16,7 +16,10 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
     let first = error.clone().into_server_errors().and_then(|errors| Some(errors.first()?.1.clone()));
     let code = error.code().or_else(|| first.as_ref().map(redis::ServerError::code)).unwrap_or_default();
     let text = one_line(&error.to_string());
-    let is_tls = text.to_lowercase().contains("certificate") || text.contains("TLS") || text.contains("tls");
+    let is_tls = text.to_lowercase().contains("certificate")
+        || text.contains("TLS")
+        || text.contains("tls")
+        || text.contains("corrupt message");
     let (kind, message) = match error.kind() {
         _ if text.contains(TOO_LARGE) => (
             StoreErrorKind::TooLarge,
@@ -68,10 +71,21 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
         ErrorKind::MasterNameNotFoundBySentinel => {
             rejected(format!("the sentinels at {url} do not know that service: check its name ({text})"))
         }
-        _ if is_tls => rejected(format!(
-            "the store at {url} has no certificate that is trusted here: add its authority to the system's, or name a file \
-             with it in the variable SSL_CERT_FILE ({text})"
-        )),
+        _ if is_tls && text.to_lowercase().contains("certificate") => rejected(certificate_error(url, &text)),
+        _ if is_tls => (
+            StoreErrorKind::Unreachable,
+            format!(
+                "there is no encrypted connection to the store at {url}: check its address, and the settings of its TLS ({text})"
+            ),
+        ),
+        _ if error.is_timeout() || text.contains("timed out") => return timeout(url),
+        _ if is_closed(error) => (
+            StoreErrorKind::Unreachable,
+            format!(
+                "the store at {url} closed the connection: check that it is running, that it accepts this machine, and that it is \
+                 Redis or Valkey ({text})"
+            ),
+        ),
         _ => (
             StoreErrorKind::Unreachable,
             format!(
@@ -81,6 +95,37 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
         ),
     };
     StoreError { kind, message }
+}
+
+/// Whether the server ended a connection that it had accepted.
+fn is_closed(error: &RedisError) -> bool {
+    // Without a source it is an error about several connections.
+    let has_source = std::error::Error::source(error).is_some();
+    error.is_connection_dropped() && !error.is_connection_refusal() && has_source
+}
+
+/// What is wrong with the certificate of the store, or with the encrypted connection.
+fn certificate_error(url: &StoreUrl, text: &str) -> String {
+    let lower = text.to_lowercase();
+    if lower.contains("not valid for name") {
+        format!(
+            "the certificate of the store at {url} is for another name: use that in the address of the store ({text})"
+        )
+    } else if lower.contains("expired") || lower.contains("not valid yet") {
+        format!(
+            "the certificate of the store at {url} is not valid now: renew it, or correct the clock of this machine ({text})"
+        )
+    } else if text.contains("CaUsedAsEndEntity") {
+        format!(
+            "the certificate of the store at {url} is that of an authority, not of a server: make one with \
+             basicConstraints=CA:FALSE ({text})"
+        )
+    } else {
+        format!(
+            "the store at {url} has no certificate that is trusted here: add its authority to the system's, or name a file \
+             with it in the variable SSL_CERT_FILE ({text})"
+        )
+    }
 }
 
 /// The text of an error, which can contain what another program sent.
@@ -96,8 +141,27 @@ fn rejected(message: String) -> (StoreErrorKind, String) {
 pub(super) fn timeout(url: &StoreUrl) -> StoreError {
     StoreError {
         kind: StoreErrorKind::Unreachable,
-        message: format!("the store at {url} does not answer in time: check that it is running and not overloaded"),
+        message: format!(
+            "the store at {url} does not answer in time: check its address, and that it is running and not overloaded"
+        ),
     }
+}
+
+/// A server with TLS that is addressed without it, or the other way round.
+pub(super) fn tls_mismatch(url: &StoreUrl, mismatch: TlsMismatch) -> StoreError {
+    let message = match mismatch {
+        TlsMismatch::Encrypted => {
+            format!(
+                "the store at {url} requires TLS: write rediss:// (rediss+sentinel:// for Sentinel), or name a port without it"
+            )
+        }
+        TlsMismatch::Plain => {
+            format!(
+                "the store at {url} does not use TLS: write redis:// (redis+sentinel:// for Sentinel), or name its port with TLS"
+            )
+        }
+    };
+    StoreError { kind: StoreErrorKind::Rejected, message }
 }
 
 pub(super) fn unexpected(url: &StoreUrl) -> StoreError {

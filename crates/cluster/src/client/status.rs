@@ -1,26 +1,50 @@
 //! The state of a cluster as the store shows it, for the operator.
 
-use super::{BAN, ENTRY, LOG, REQUEST_TIMEOUT, StoreClient, StoreConnection, error, replies, store_error};
-use crate::{StoreError, clock::milliseconds, reported_nodes};
+mod problem;
+
+use super::{
+    BAN, ENTRY, LEASE, LOG, META, NODE, REQUEST_TIMEOUT, StoreClient, StoreConnection, error, replies, store_error,
+};
+use crate::{StoreError, StoreErrorKind, clock::milliseconds, report::ReportedNode, reported_nodes};
+use problem::find_problem;
 use redis::{Cmd, Value};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
+/// Number of losses of contact in ten minutes from which on a node is not stable: a failover is one.
+const MANY_OUTAGES: u32 = 3;
+
+/// Fields that the metadata of a cluster has.
+const META_FIELDS: [&str; 5] = ["format", "seq", "secret", "epoch", "token"];
+
 /// The state of a cluster as its store shows it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StoreStatus {
     /// The store, without its password.
     pub store: String,
-    /// Program and version of the store, if it says so.
+    /// Whether the store answers, and accepts the user and the password.
+    pub is_reachable: bool,
+    /// Whether it accepts changes; `None` if the user has no right to make any.
+    pub is_writable: Option<bool>,
+    /// What is wrong with the store or the cluster: one sentence.
+    pub problem: Option<String>,
+    /// What should be changed about the store: one sentence.
+    pub warning: Option<String>,
+    /// Program and version of the store, if it says so. In a Redis Cluster, this and the next four are of the master with the keys
+    /// of this cluster.
     pub server: Option<String>,
     /// `master` or `slave`, if the store says so.
     pub role: Option<String>,
     /// Memory that the store uses, in bytes.
     pub used_memory: Option<u64>,
+    /// Limit of that memory, in bytes; 0 if there is none.
+    pub max_memory: Option<u64>,
     /// Round-trip time to the store, in milliseconds.
-    pub round_trip_ms: f64,
+    pub round_trip_ms: Option<f64>,
     /// Whether a cluster with this name has been set up in the store.
     pub is_set_up: bool,
+    /// Fields of the metadata that the store has lost.
+    pub lost_fields: Vec<&'static str>,
     /// Version of the layout of the store.
     pub format: Option<u32>,
     /// Number of the last change.
@@ -31,7 +55,7 @@ pub struct StoreStatus {
     pub log_records: u64,
     /// Number of bans, in force or lifted.
     pub bans: u64,
-    /// The nodes that reported in the last hour.
+    /// The nodes that reported in the last hour, except those that were stopped.
     pub nodes: Vec<StoreNode>,
 }
 
@@ -44,10 +68,12 @@ pub struct StoreNode {
     pub version: String,
     /// The latest layout of the store that it knows; 0 if it does not say so.
     pub format: u32,
-    /// Whether it reported recently.
-    pub is_live: bool,
+    /// How it is doing, as far as its reports show.
+    pub state: NodeHealth,
     /// Time since it last reported, in milliseconds.
     pub age_ms: u64,
+    /// Number of times that it lost contact with the store in the ten minutes before it reported.
+    pub outages: u32,
     /// Number of changes that it had not applied when it reported.
     pub behind: u64,
     /// Number of servers that it lists.
@@ -56,54 +82,133 @@ pub struct StoreNode {
     pub round_trip_ms: f64,
 }
 
+/// The state of a node, as far as its reports show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeHealth {
+    /// It reported recently, and has all servers.
+    Live,
+    /// It reported recently, and is still reading the servers of the others.
+    Loading,
+    /// It reported recently, but loses contact with the store again and again.
+    Unstable,
+    /// It no longer reports, although it was not stopped.
+    Lost,
+    /// It cannot report, because the store refuses changes.
+    Unknown,
+}
+
+impl NodeHealth {
+    fn of(node: &ReportedNode, is_writable: Option<bool>) -> Self {
+        match node.is_live() {
+            true if node.report.outages >= MANY_OUTAGES => Self::Unstable,
+            true if node.report.is_loading => Self::Loading,
+            true => Self::Live,
+            false if is_writable == Some(false) => Self::Unknown,
+            false => Self::Lost,
+        }
+    }
+
+    /// Whether it reported recently.
+    #[must_use]
+    pub fn is_reporting(self) -> bool {
+        matches!(self, Self::Live | Self::Loading | Self::Unstable)
+    }
+}
+
 impl StoreClient {
-    /// Reads the state of the cluster. Nothing is changed.
-    pub async fn status(&self, connection: &mut StoreConnection) -> Result<StoreStatus, StoreError> {
-        let sent = Instant::now();
-        let time: Vec<u64> = self.read(connection, &redis::cmd("TIME")).await?;
-        let round_trip = sent.elapsed();
-        let now = time.first().copied().unwrap_or(0) * 1_000 + time.get(1).copied().unwrap_or(0) / 1_000;
-        let mut command = redis::cmd("HMGET");
-        command.arg(&self.keys.all[0]).arg("format").arg("seq");
-        let meta: Vec<Option<u64>> = self.read(connection, &command).await?;
-        let servers = self.count(connection, "HLEN", ENTRY).await?;
-        let log_records = self.count(connection, "XLEN", LOG).await?;
-        let bans = self.count(connection, "HLEN", BAN).await?;
-        let mut command = redis::cmd("HGETALL");
-        command.arg(&self.keys.all[super::NODE]);
-        let rows: Value = self.read(connection, &command).await?;
-        let nodes = reported_nodes(&replies::node_rows(rows), now).into_iter().map(|node| StoreNode {
-            is_live: node.is_live(),
-            age_ms: milliseconds(node.age),
-            name: node.report.name,
-            version: node.report.version,
-            format: node.report.format,
-            behind: node.report.behind,
-            listed: node.report.listed,
-            round_trip_ms: node.report.round_trip_us as f64 / 1_000.0,
-        });
-        let nodes = nodes.collect();
-        // A user without the right to ask gets everything else.
-        let info: String = self.read::<Value>(connection, &redis::cmd("INFO")).await.map(text).unwrap_or_default();
-        let field = |name: &str| {
-            let rest = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-            rest.map(|value| value.trim().to_owned())
+    /// Reads the state of the cluster and of its store. Nothing is changed. If the store cannot be reached or used, that is the
+    /// [`problem`](StoreStatus::problem), and the other fields have what could be read.
+    pub async fn status(&self) -> StoreStatus {
+        let mut status = StoreStatus { store: self.connector.url().to_string(), ..StoreStatus::default() };
+        let result = self.read_status(&mut status).await;
+        status.problem = match result {
+            Ok(()) => find_problem(&status, &self.keys.all[META]),
+            Err(error) => Some(error.message),
         };
-        let valkey = field("valkey_version").map(|version| format!("Valkey {version}"));
-        Ok(StoreStatus {
-            store: self.connector.url().to_string(),
-            server: valkey.or_else(|| field("redis_version").map(|version| format!("Redis {version}"))),
-            role: field("role"),
-            used_memory: field("used_memory").and_then(|bytes| bytes.parse().ok()),
-            round_trip_ms: round_trip.as_secs_f64() * 1_000.0,
-            is_set_up: meta.first().is_some_and(Option::is_some),
-            format: meta.first().copied().flatten().and_then(|format| format.try_into().ok()),
-            seq: meta.get(1).copied().flatten().unwrap_or(0),
-            servers,
-            log_records,
-            bans,
-            nodes,
-        })
+        status
+    }
+
+    async fn read_status(&self, status: &mut StoreStatus) -> Result<(), StoreError> {
+        // Without the scripts of the nodes: a user who may only read can ask for the state.
+        let mut connection = self.connector.connect().await?;
+        let connection = &mut connection;
+        let sent = Instant::now();
+        let now = self.store_time(connection).await?;
+        status.round_trip_ms = Some(sent.elapsed().as_secs_f64() * 1_000.0);
+        status.is_reachable = true;
+        // A user without the right to read it gets everything else.
+        let info = self.info(connection).await?.unwrap_or_default();
+        status.warning = info.eviction_warning();
+        status.server = info.server;
+        status.role = info.role;
+        status.used_memory = info.used_memory;
+        status.max_memory = info.max_memory;
+        self.read_meta(connection, status).await?;
+        status.servers = self.count(connection, "HLEN", ENTRY).await?;
+        status.log_records = self.count(connection, "XLEN", LOG).await?;
+        status.bans = self.count(connection, "HLEN", BAN).await?;
+        let refusal = self.write_refusal(connection).await?;
+        status.is_writable = refusal.as_ref().map(Option::is_none);
+        let mut command = redis::cmd("HGETALL");
+        command.arg(&self.keys.all[NODE]);
+        let rows: Value = self.read(connection, &command).await?;
+        status.nodes = reported_nodes(&replies::node_rows(rows), now)
+            .into_iter()
+            .map(|node| StoreNode {
+                state: NodeHealth::of(&node, status.is_writable),
+                age_ms: milliseconds(node.age),
+                name: node.report.name,
+                version: node.report.version,
+                format: node.report.format,
+                outages: node.report.outages,
+                behind: node.report.behind,
+                listed: node.report.listed,
+                round_trip_ms: node.report.round_trip_us as f64 / 1_000.0,
+            })
+            .collect();
+        refusal.flatten().map_or(Ok(()), Err)
+    }
+
+    /// The store's time in milliseconds.
+    async fn store_time(&self, connection: &mut StoreConnection) -> Result<u64, StoreError> {
+        let url = self.connector.url();
+        let time = connection.query_at(&self.keys.all[META], redis::cmd("TIME"));
+        let time = tokio::time::timeout(REQUEST_TIMEOUT, time).await.map_err(|_| error::timeout(url))?;
+        let time: Result<Vec<u64>, _> = time.and_then(|time| Ok(redis::from_redis_value(time)?));
+        let time = time.map_err(|error| store_error(url, &error))?;
+        Ok(time.first().copied().unwrap_or(0) * 1_000 + time.get(1).copied().unwrap_or(0) / 1_000)
+    }
+
+    async fn read_meta(&self, connection: &mut StoreConnection, status: &mut StoreStatus) -> Result<(), StoreError> {
+        let mut command = redis::cmd("HMGET");
+        command.arg(&self.keys.all[META]).arg(&META_FIELDS);
+        let fields: Vec<Option<Vec<u8>>> = self.read(connection, &command).await?;
+        let number = |index: usize| {
+            let bytes = fields.get(index)?.as_deref()?;
+            std::str::from_utf8(bytes).ok()?.parse::<u64>().ok()
+        };
+        status.is_set_up = fields.iter().any(Option::is_some);
+        status.format = number(0).map(|format| format.try_into().unwrap_or(u32::MAX));
+        status.seq = number(1).unwrap_or(0);
+        if status.is_set_up {
+            let lost = META_FIELDS.iter().zip(&fields).filter(|(_, value)| value.is_none());
+            status.lost_fields = lost.map(|(name, _)| *name).collect();
+        }
+        Ok(())
+    }
+
+    /// Why the store refuses changes: `Some(None)` if it accepts them, `None` if the user has no right to make any. Nothing is changed: the command is
+    /// about a lease that never exists.
+    async fn write_refusal(&self, connection: &mut StoreConnection) -> Result<Option<Option<StoreError>>, StoreError> {
+        let mut command = redis::cmd("ZADD");
+        command.arg(&self.keys.all[LEASE]).arg("XX").arg(0).arg("status");
+        match self.read::<Value>(connection, &command).await {
+            Ok(_) => Ok(Some(None)),
+            Err(error) if error.kind == StoreErrorKind::ReadOnly => Ok(Some(Some(error))),
+            Err(error) if error.kind == StoreErrorKind::Rejected => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     async fn count(&self, connection: &mut StoreConnection, name: &str, key: usize) -> Result<u64, StoreError> {
@@ -129,15 +234,5 @@ impl StoreClient {
         let url = self.connector.url();
         let reply = tokio::time::timeout(time, connection.query(command)).await;
         reply.map_err(|_| error::timeout(url))?.map_err(|error| store_error(url, &error))
-    }
-}
-
-/// The text of INFO: one reply, or in a Redis Cluster one of each node.
-fn text(value: Value) -> String {
-    match value {
-        Value::BulkString(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Value::SimpleString(text) | Value::VerbatimString { text, .. } => text,
-        Value::Map(replies) => replies.into_iter().next().map(|(_, reply)| text(reply)).unwrap_or_default(),
-        _ => String::new(),
     }
 }

@@ -5,6 +5,8 @@ use super::{
     checks::StoreChecks,
     connection::{SharedConnection, no_connection},
     messenger::Messenger,
+    namesakes::Namesakes,
+    outages::Outages,
 };
 use crate::{
     ClusterNode, FORMAT, NodeConfig, NodeReport, NodeState, Reply, Request, RequestId, RequestKind, StoreClient,
@@ -78,8 +80,8 @@ pub(super) struct Driver {
     bans: Option<broadcast::Receiver<BanDecision>>,
     logged: Logged,
     was_connected: bool,
-    /// Number of times in a row that another live node had the name of this one.
-    namesakes: u32,
+    namesakes: Namesakes,
+    outages: Outages,
     /// Bans that were lifted at any node, as far as this one knows: an emptied store has lost them.
     lifts: bans::Lifts,
     refused_servers: u64,
@@ -123,7 +125,8 @@ impl Driver {
             requests: JoinSet::new(),
             logged: Logged::Nothing,
             was_connected: false,
-            namesakes: 0,
+            namesakes: Namesakes::default(),
+            outages: Outages::default(),
             lifts: bans::Lifts::default(),
             refused_servers: 0,
             left_out_bans: 0,
@@ -146,7 +149,7 @@ impl Driver {
         loop {
             self.exchange().await;
             if end.is_some_and(|end| Instant::now() >= end) {
-                return;
+                return self.leave().await;
             }
             let wake = self.node.poll_timeout().unwrap_or_else(|| Instant::now() + STATUS_INTERVAL);
             tokio::select! {
@@ -162,6 +165,16 @@ impl Driver {
                 () = tokio::time::sleep_until(wake.into()) => {}
                 _ = stopped.changed(), if end.is_none() => end = Some(Instant::now() + Duration::from_millis(300)),
             }
+        }
+    }
+
+    /// Tells the other nodes, and the operator, that this one stops.
+    async fn leave(mut self) {
+        // A report that is sent later would be that of a node that died.
+        self.requests.shutdown().await;
+        if let Some(mut connections) = self.connections {
+            // Without contact the node counts as lost until its report is too old.
+            let _ = self.client.remove_report(&mut connections.commands, self.id).await;
         }
     }
 
@@ -334,7 +347,8 @@ impl Driver {
                 if !self.was_connected {
                     tracing::info!(servers = self.node.stats().servers, "joined the cluster");
                 } else if self.logged != Logged::Nothing {
-                    tracing::info!(servers = self.node.stats().servers, "in contact with the cluster's store again");
+                    // Not the number of servers: an empty store is being filled again.
+                    tracing::info!("in contact with the cluster's store again");
                 }
                 self.was_connected = true;
                 self.logged = Logged::Nothing;
@@ -352,25 +366,11 @@ impl Driver {
         }
     }
 
-    /// Warns if another node has the name of this one: latencies and replies could not be told apart. After a restart, the row of the
-    /// program before it has the same name for some seconds.
-    fn warn_about_namesakes(&mut self, reported: &[ReportedNode]) {
-        const ROUNDS: u32 = 40;
-        let name = &self.options.node_name;
-        let has_namesake =
-            reported.iter().any(|node| node.is_live() && node.number != self.id && node.report.name == *name);
-        self.namesakes = if has_namesake { self.namesakes.saturating_add(1) } else { 0 };
-        if self.namesakes == ROUNDS {
-            tracing::warn!(
-                "another node of the cluster is called {name:?} too: give each its own name with cluster.node"
-            );
-        }
-    }
-
     fn publish_status(&mut self, now: Instant) {
         self.next_status = now + STATUS_INTERVAL;
         let stats = self.node.stats();
         let round_trip = self.node.clock().round_trip();
+        let is_connected = self.is_in_contact();
         let report = NodeReport {
             name: self.options.node_name.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -378,15 +378,23 @@ impl Driver {
             seq: stats.seq,
             listed: self.lobby.stats().listed as u64,
             behind: stats.behind,
+            is_loading: !is_connected,
+            outages: self.outages.handle_contact(now, is_connected),
             probes: self.link.is_probing(),
             round_trip_us: round_trip.map_or(0, |time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX)),
         };
         self.node.set_report(report.emit());
         let store_now = self.node.clock().store_time(now);
         let reported = reported_nodes(self.node.nodes(), store_now);
-        self.warn_about_namesakes(&reported);
+        let name = &self.options.node_name;
+        if self.namesakes.find(self.id, name, &reported) {
+            // Latencies and replies could not be told apart.
+            tracing::warn!(
+                "another node of the cluster is called {name:?} too: give each its own name with cluster.node"
+            );
+        }
         let mut live = vec![self.id];
-        if self.is_in_contact() {
+        if is_connected {
             // A node that does not probe cannot do it for the others.
             let is_other = |node: &&ReportedNode| node.is_live() && node.number != self.id && node.report.probes;
             live.extend(reported.iter().filter(is_other).map(|node| node.number));
@@ -400,7 +408,6 @@ impl Driver {
             listed: node.report.listed,
         });
         let nodes = nodes.collect();
-        let is_connected = self.is_in_contact();
         let problem = match self.node.state() {
             _ if is_connected => None,
             NodeState::Disconnected(error) => Some(error.to_string()),
