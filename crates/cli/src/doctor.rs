@@ -157,14 +157,14 @@ impl Doctor<'_> {
         }
         let is_listed = self.diagnosis.matching().next().is_some();
         let outcomes = self.fetch_outcomes().await;
-        // With another transport it is in this list.
-        if !self.diagnosis.is_port_listed() {
+        let is_listed_otherwise = self.diagnosis.listed_over_other_transport().is_some();
+        if !is_listed && !is_listed_otherwise {
             self.diagnosis.is_in_another_list = outcomes.iter().flatten().any(|outcomes| self.is_accepted(outcomes));
         }
         self.report_listing()?;
         if is_listed {
             self.report_contest(&outcomes)?;
-        } else {
+        } else if !is_listed_otherwise {
             self.report_all_outcomes(&outcomes)?;
         }
         self.report_transport()?;

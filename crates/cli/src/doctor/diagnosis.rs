@@ -152,12 +152,10 @@ impl Diagnosis {
         Some(TransportMismatch { expected, answers_over, source, is_certain })
     }
 
-    /// Entries of the list that match this server: address, port and transport, as far as given.
-    pub fn matching(&self) -> impl Iterator<Item = &FetchedServer> {
+    /// Entries of the list with the address and port of this server, over any transport.
+    fn at_port(&self) -> impl Iterator<Item = &FetchedServer> {
         self.listed.iter().filter(|listed| {
-            let transport = listed.info.lobby.as_ref().map(|lobby| lobby.transport);
-            let fits = self.transport.is_none() || transport.is_none() || transport == self.transport;
-            fits && self.port.is_none_or(|port| {
+            self.port.is_none_or(|port| {
                 let is_it =
                     |addr: &SocketAddr| addr.port() == port && self.addresses.iter().any(|it| it.ip == addr.ip());
                 listed.endpoints.iter().any(is_it)
@@ -165,10 +163,21 @@ impl Diagnosis {
         })
     }
 
-    /// Whether the list has a server at the address and port, with any transport.
-    pub fn is_port_listed(&self) -> bool {
-        let mut endpoints = self.listed.iter().flat_map(|listed| &listed.endpoints);
-        endpoints.any(|addr| self.port.is_none_or(|port| addr.port() == port))
+    /// Entries of the list that match this server: address, port and transport, as far as given.
+    pub fn matching(&self) -> impl Iterator<Item = &FetchedServer> {
+        self.at_port().filter(|listed| {
+            let transport = listed.info.lobby.as_ref().map(|lobby| lobby.transport);
+            self.transport.is_none() || transport.is_none() || transport == self.transport
+        })
+    }
+
+    /// The transport and the entry of a server that is listed only over another transport than the given one.
+    pub fn listed_over_other_transport(&self) -> Option<(Transport, &FetchedServer)> {
+        if self.matching().next().is_some() {
+            return None;
+        }
+        let listed = self.at_port().next()?;
+        Some((listed.info.lobby.as_ref()?.transport, listed))
     }
 
     /// Whether a UDP server is not running: its port is closed at all addresses. A missing answer would not prove that, as a
@@ -195,6 +204,18 @@ impl Diagnosis {
                  itself), and stop it or give it another port."
                     .into(),
             );
+        }
+        let is_known_wrong = self.wrong_transport().is_some_and(|mismatch| mismatch.is_certain);
+        if let (Some((listed, _)), Some(given), false) =
+            (self.listed_over_other_transport(), self.transport, is_known_wrong)
+        {
+            let (listed, given) = (listed.as_str(), given.as_str());
+            advice.push(format!(
+                "Run doctor again with --transport {listed}, or without it. If players connect over {}, register the server \
+                 with that transport: rallypoint announce --transport {given}, or the corresponding setting of the game.",
+                given.to_uppercase()
+            ));
+            return advice;
         }
         match self.wrong_transport() {
             Some(mismatch) if mismatch.is_certain => {
@@ -226,7 +247,7 @@ impl Diagnosis {
 
     fn advise_on_addresses(&self, advice: &mut Vec<String>) {
         let scopes: Vec<_> = self.addresses.iter().map(|address| AddressScope::of(address.ip)).collect();
-        let is_listed = self.matching().next().is_some();
+        let is_listed = self.at_port().next().is_some();
         if scopes.contains(&AddressScope::Public) || is_listed || self.is_in_another_list {
             return;
         }
@@ -293,7 +314,8 @@ impl Diagnosis {
         let Self { host, lobby, .. } = self;
         if self.is_in_another_list {
             advice.push(
-                "Compare the list that the server registers in with the list that the game of the players requests: doctor                  --lobby HOST/LIST reads one list, and --lobby with the address of the lobby's page reads all of them."
+                "Compare the list that the server registers in with the list that the game of the players requests: doctor \
+                 --lobby HOST/LIST reads one list, and --lobby with the address of the lobby's page reads all of them."
                     .into(),
             );
             return;
@@ -309,10 +331,9 @@ impl Diagnosis {
             ));
         }
         match self.test {
-            _ if self.is_refused => advice.push(
-                "The server registers, but the lobby refuses it: correct what the lobby reports above."
-                    .into(),
-            ),
+            _ if self.is_refused => {
+                advice.push("The server registers, but the lobby refuses it: correct what the lobby reports above.".into());
+            }
             Some(true) => advice.push(format!(
                 "A test entry from this machine was listed, so the server itself does not register, or registers with another \
                  lobby. Check its settings, or register it with: rallypoint announce --name NAME \
@@ -411,6 +432,17 @@ mod tests {
         let elsewhere =
             diagnosis(vec![address(public, Some(Ok(())), None)], vec![listed("9.9.9.9:8191", Transport::Tcp)]);
         assert!(advice(&elsewhere).contains("other servers at the same address: 9.9.9.9:8191"));
+        let other = Diagnosis { transport: Some(Transport::Udp), ..elsewhere };
+        let other = Diagnosis { port: Some(8191), ..other };
+        assert!(other.listed_over_other_transport().is_some_and(|(transport, _)| transport == Transport::Tcp));
+        assert!(
+            advice(&other).starts_with("Run doctor again with --transport tcp, or without it."),
+            "{}",
+            advice(&other)
+        );
+        let another_list =
+            Diagnosis { is_in_another_list: true, ..diagnosis(vec![address(public, Some(Ok(())), None)], vec![]) };
+        assert!(advice(&another_list).contains("requests: doctor --lobby HOST/LIST reads one list"));
         let mut far = address(public, None, None);
         far.no_route = Some("no IPv4".into());
         assert!(advice(&diagnosis(vec![far], vec![])).contains("on another machine"));

@@ -31,6 +31,13 @@ impl Doctor<'_> {
     }
 
     pub(super) fn report_listing(&mut self) -> Result<(), CommandError> {
+        if let Some((transport, listed)) = self.diagnosis.listed_over_other_transport() {
+            let shown: Vec<_> = listed.endpoints.iter().map(ToString::to_string).collect();
+            let name = listed.info.name.as_deref().unwrap_or_default();
+            let transport = transport.as_str().to_uppercase();
+            let text = format!("listed as \"{name}\" at {}, but as a {transport} server", shown.join(", "));
+            return self.report.push("listed", Severity::Problem, text);
+        }
         let found: Vec<_> = self.diagnosis.matching().cloned().collect();
         if found.is_empty() {
             let port = self.diagnosis.port.map_or_else(String::new, |port| format!(" with port {port}"));

@@ -20,7 +20,7 @@ pub async fn register(
 ) -> Result<Vec<SocketAddr>, CommandError> {
     let addrs = resolve(&lobby.host, lobby.port(), scan.only_family()).await;
     let addrs = addrs.map_err(|error| CommandError::failed(format!("the lobby {lobby}: {error}")))?;
-    // A random name, so that the entry can be told apart from others.
+    // A random name, so that the entry is not taken for another.
     let name = format!(
         "test of rallypoint doctor {:08x}",
         u32::from_be_bytes(entropy::bytes().map_err(CommandError::failed)?)
