@@ -9,7 +9,7 @@ mod room;
 
 pub use args::Args;
 pub use key::data_file;
-pub use room::{RATE_LIMITED, RECEIPT, RECEIPT_REQUEST};
+pub use room::{GREETING, RATE_LIMITED, RECEIPT, RECEIPT_REQUEST};
 
 use crate::{
     error::CommandError,
@@ -45,7 +45,7 @@ pub const MAX_MESSAGE: usize = 8_192;
 /// Interval at which the answer to queries is updated, for the pings of players.
 const INFO_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Minimum interval between two reports of who is in the room: a guest that changes its state quickly costs no more than that.
+/// Minimum interval between two presence reports: a guest that changes its state quickly costs no more than that.
 const PRESENCE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Disconnect reason when the room ends.
@@ -81,7 +81,7 @@ pub struct RoomServer {
     metrics: Option<Metrics>,
     /// Networks of kicked guests, and when their ban ends.
     banned_networks: HashMap<Lan, Instant>,
-    /// Who is in the room may have changed since guests were told.
+    /// The presence may have changed since the last report to the guests.
     is_presence_due: bool,
 }
 
@@ -99,7 +99,7 @@ impl RoomServer {
         if !args.listen.is_empty() {
             options.listen.clone_from(&args.listen);
         }
-        // Guests without channels take part as well: they are told of no presence.
+        // Guests without channels take part as well, without presence reports.
         let table = channels::table().map_err(CommandError::failed)?;
         let channels = ServerChannels { plain_channel: Some(CHAT), ..table.into() };
         let server = AsyncChannelServer::bind(options, channels).await.map_err(CommandError::failed)?;
@@ -250,13 +250,13 @@ impl RoomServer {
         self.banned_networks.get(&network).map(|until| until.saturating_duration_since(now))
     }
 
-    /// Tells the guests who is in the room.
+    /// Sends the presence report to all guests with channels.
     fn send_presence(&mut self) {
         self.is_presence_due = false;
         let server = &self.server;
         let report = self.room.presence(|player| server.stats(player)?.rtt);
         let players = server.players().into_iter().filter(|player| server.has_channels(*player));
-        // A guest that cannot be told now is told the next time.
+        // A guest whose queue is full gets the next report.
         let players: Vec<_> = players.collect();
         server.broadcast_to(players, PRESENCE, report.into_bytes(), |_, _| {});
     }

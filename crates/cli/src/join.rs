@@ -11,7 +11,7 @@ pub use args::Args;
 
 use crate::{
     error::CommandError,
-    host::{self, RATE_LIMITED, RECEIPT, RECEIPT_REQUEST},
+    host::{self, GREETING, RATE_LIMITED, RECEIPT, RECEIPT_REQUEST},
     input_lines::too_long_message,
     known_keys::KnownKeys,
     line_limiter::LineLimiter,
@@ -28,7 +28,7 @@ use rallypoint_session::{
 };
 use rallypoint_wire::{session, text};
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     num::NonZeroU16,
     time::{Duration, Instant},
 };
@@ -82,6 +82,8 @@ struct RoomClient {
     /// Description of the encryption.
     security: &'static str,
     team: Option<String>,
+    /// The name of this guest: the room may have given it another one than requested.
+    own_name: RefCell<String>,
     console: Console,
     /// Number of lines that could not be sent or were dropped by the room.
     unsent_lines: Cell<usize>,
@@ -130,7 +132,9 @@ impl RoomClient {
             (_, Some(_)) => "encrypted, server key verified",
         };
         let (team, console) = (args.team.clone(), Console::new());
-        Ok(Self { client, security, team, console, unsent_lines: Cell::new(0), is_unconfirmed: Cell::new(false) })
+        let own_name = RefCell::new(name);
+        let (unsent_lines, is_unconfirmed) = (Cell::new(0), Cell::new(false));
+        Ok(Self { client, security, team, own_name, console, unsent_lines, is_unconfirmed })
     }
 
     async fn run(&self) -> Result<(), CommandError> {
@@ -151,7 +155,10 @@ impl RoomClient {
             };
             tokio::select! {
                 event = self.client.next_event(&mut message) => match event {
-                    Some(RoomEvent::Presence) => self.console.set_prompt(&Presence::parse(&message.bytes).prompt()),
+                    Some(RoomEvent::Presence) => {
+                        let prompt = Presence::parse(&message.bytes).prompt(&self.own_name.borrow());
+                        self.console.set_prompt(&prompt);
+                    }
                     Some(RoomEvent::Line) => {
                         let line = text::display(&message.bytes);
                         if receipt_deadline.is_some() && line == RECEIPT {
@@ -228,7 +235,7 @@ impl RoomClient {
             |_| Err(CommandError::failed("the server accepted the login but sent no welcome: it is not a room"));
         tokio::time::timeout(REPLY_TIMEOUT, first).await.unwrap_or_else(silent)?;
         self.print_line(&format!("-- connected to {} ({}); /quit leaves", self.client.server(), self.security))?;
-        self.print_line(&text::display(&message.bytes))
+        self.print_message(&text::display(&message.bytes))
     }
 
     /// Joins the team of `--team`, after each connect.
@@ -252,6 +259,9 @@ impl RoomClient {
 
     /// Prints a message of the room, or counts it as a refusal.
     fn print_message(&self, line: &str) -> Result<(), CommandError> {
+        if let Some((name, _)) = line.strip_prefix(GREETING).and_then(|rest| rest.split_once(';')) {
+            name.clone_into(&mut self.own_name.borrow_mut());
+        }
         match line.strip_prefix("-- ") {
             Some(why) if line.starts_with(RATE_LIMITED) => self.report_unsent(why),
             _ => self.print_line(line),

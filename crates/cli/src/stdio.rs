@@ -2,11 +2,11 @@
 
 use crate::{
     error::CommandError,
-    output::terminal::{stderr_width, wrap_hanging},
+    output::terminal::{Terminal, stderr_width, wrap_hanging},
 };
 use std::{
     fmt,
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
 };
 
 /// Prints text on standard output.
@@ -19,6 +19,13 @@ pub fn print_stdout(text: &str) -> Result<(), CommandError> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.map_err(CommandError::failed),
     }
+}
+
+/// Prints a line on standard output, wrapped between words if that is a terminal. A closed standard output is ignored.
+pub fn print_line(line: &str) {
+    let width = io::stdout().is_terminal().then(|| Terminal::of_stdout().width).flatten();
+    let text = width.map_or_else(|| line.to_owned(), |width| wrap_hanging(line, width));
+    let _ = writeln!(io::stdout(), "{text}");
 }
 
 /// Prints a line on standard error, wrapped between words if that is a terminal. A closed standard error is ignored: it is no reason to stop.

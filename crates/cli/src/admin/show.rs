@@ -8,7 +8,7 @@ use rallypoint_wire::text;
 use serde_json::Value;
 
 const fn column(title: &'static str, least: usize, drop: u8) -> Column {
-    Column { title, right: false, least, drop, if_different: false }
+    Column { title, right: false, least, preferred: least, drop, if_different: false }
 }
 
 pub fn bans(answer: &Value, terminal: Terminal) -> String {

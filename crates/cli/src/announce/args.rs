@@ -1,16 +1,13 @@
 //! The flags of `rallypoint announce`.
 
 use super::{list_lookup::EntryMatcher, player_source::PlayerSource};
-use crate::{error::CommandError, local_lobby::LocalLobby, registration_outcomes as outcomes, scan_args::time};
+use crate::{
+    error::CommandError, local_lobby::LocalLobby, registration_outcomes as outcomes, scan_args::time, stdio::print_line,
+};
 use rallypoint_announce::{AnnounceConfig, LobbyHost};
 use rallypoint_query::{HttpUrl, lobby_names};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, ProtocolId, ServerId, Transport};
-use std::{
-    io::{self, Write},
-    num::NonZeroU16,
-    path::PathBuf,
-    time::Duration,
-};
+use std::{num::NonZeroU16, path::PathBuf, time::Duration};
 
 /// Keep a game server in the list of a lobby
 ///
@@ -197,7 +194,7 @@ impl Args {
     pub fn print(&self, text: &str) {
         if !self.quiet {
             // A closed standard output is no reason to stop announcing.
-            let _ = writeln!(io::stdout(), "{text}");
+            print_line(text);
         }
     }
 

@@ -28,7 +28,7 @@ pub struct EntryMatcher {
     pub known_at: Vec<SocketAddr>,
 }
 
-/// What a list says about a server.
+/// The entry of a server in a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lookup {
     /// The addresses under which the server is listed; empty if it is not listed.

@@ -308,7 +308,7 @@ async fn not_listed_message(
     )
 }
 
-/// What the lobby's web API says about the registrations of the server.
+/// The answer of the lobby's web API about the registrations of the server.
 enum ApiReport {
     /// Its reason for not listing the server.
     Refusal(ReportedOutcome),

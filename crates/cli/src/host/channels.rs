@@ -1,4 +1,4 @@
-//! The channels of a room: lines, and who is there (docs/room.md).
+//! The channels of a room: lines, and presence (docs/room.md).
 
 use super::MAX_MESSAGE;
 use rallypoint_session::{Channel, ChannelIndex, ChannelMode, ChannelTable, ChannelTableError};
@@ -6,7 +6,7 @@ use rallypoint_session::{Channel, ChannelIndex, ChannelMode, ChannelTable, Chann
 /// Lines in both directions. A guest without channels has only this one.
 pub const CHAT: ChannelIndex = ChannelIndex::new(0).unwrap();
 
-/// To guests: who is in the room. To the host: whether the guest is typing. Only the newest counts.
+/// To guests: the list of guests. To the host: whether the guest is typing. Only the newest counts.
 pub const PRESENCE: ChannelIndex = ChannelIndex::new(1).unwrap();
 
 /// Maximum size of the presence of all guests in bytes; those that do not fit are left out.

@@ -25,6 +25,9 @@ pub const RECEIPT_REQUEST: &str = "/heard";
 /// Reply to [`RECEIPT_REQUEST`].
 pub const RECEIPT: &str = "-- heard";
 
+/// First words of the greeting; the name of the guest follows, which is not the requested one if that is taken.
+pub const GREETING: &str = "-- you are ";
+
 /// Start of the reply to a line that exceeded the rate limit and was dropped; the line follows.
 pub const RATE_LIMITED: &str = "-- too many lines at once; not delivered";
 
@@ -125,7 +128,7 @@ impl<P: Copy + PartialEq> Room<P> {
         std::mem::replace(&mut guest.is_typing, is_typing) != is_typing
     }
 
-    /// Who is in the room: the number of guests, then a line `NAME TEAM PING STATE` for each, as far as they fit.
+    /// The presence report: the number of guests, then a line `NAME TEAM PING STATE` for each, as far as they fit.
     pub fn presence(&self, ping: impl Fn(P) -> Option<Duration>) -> String {
         let mut report = format!("{}\n", self.len());
         for guest in self.present() {
@@ -297,7 +300,7 @@ impl<P: Copy + PartialEq> Room<P> {
             let asked = text::sanitize(asked).into_owned();
             self.send(id, format!("-- the name {asked:?} is taken or not allowed"));
         }
-        self.send(id, format!("-- you are {name}; /help lists the commands"));
+        self.send(id, format!("{GREETING}{name}; /help lists the commands"));
         self.broadcast(&format!("-- {name} joined"), |guest| guest.id != id);
     }
 

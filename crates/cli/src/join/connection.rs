@@ -21,7 +21,7 @@ pub enum RoomConnection {
 pub enum RoomEvent {
     /// A line arrived; it is in the message.
     Line,
-    /// Who is in the room has changed; that is in the message.
+    /// A presence report arrived; it is in the message.
     Presence,
     Session(ClientEvent),
 }

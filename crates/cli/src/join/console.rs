@@ -21,7 +21,7 @@ use tokio::sync::{
     mpsc::{UnboundedReceiver, unbounded_channel},
 };
 
-/// What precedes the line that is typed, in a room that does not report who is there.
+/// Text before the input line, in a room without presence reports.
 const PROMPT: &str = "> ";
 
 /// Indentation of all lines of a message but the first, in columns.

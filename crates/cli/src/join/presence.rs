@@ -1,15 +1,15 @@
-//! Who is in a room, as its host reports it (docs/room.md).
+//! The guests of a room, as its host reports them (docs/room.md).
 
 use rallypoint_wire::text;
 
 /// Maximum number of guests whose names are shown.
 const MAX_NAMES: usize = 2;
 
-/// Who is in a room.
+/// The guests of a room.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Presence {
     guests: usize,
-    /// Names of the guests who are typing.
+    /// Names of the guests that are typing.
     typing: Vec<String>,
 }
 
@@ -27,9 +27,10 @@ impl Presence {
         Self { guests, typing: lines.filter_map(typing).collect() }
     }
 
-    /// What precedes the line that is typed.
-    pub fn prompt(&self) -> String {
-        let typing = match &self.typing[..] {
+    /// What precedes the line that is typed by the guest with this name, which sees that it is typing.
+    pub fn prompt(&self, own_name: &str) -> String {
+        let typing: Vec<_> = self.typing.iter().map(|name| &**name).filter(|name| *name != own_name).collect();
+        let typing = match &typing[..] {
             [] => return format!("({}) > ", self.guests),
             [one] => format!("{one} is typing"),
             names if names.len() <= MAX_NAMES => format!("{} are typing", names.join(" and ")),
@@ -44,19 +45,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_prompt_shows_the_guests_and_who_is_typing() {
-        let prompt = |report: &str| Presence::parse(report.as_bytes()).prompt();
+    fn the_prompt_shows_the_number_of_guests_and_others_that_are_typing() {
+        let prompt = |report: &str| Presence::parse(report.as_bytes()).prompt("eve");
         assert_eq!(prompt("1\nalice red 20 idle\n"), "(1) > ");
+        assert_eq!(prompt("1\neve red 20 typing\n"), "(1) > ", "a guest sees that it is typing");
         assert_eq!(prompt("2\nalice - - typing\nbob red 20 idle\n"), "(2; alice is typing) > ");
-        assert_eq!(prompt("2\nalice - - typing\nbob red 20 typing\n"), "(2; alice and bob are typing) > ");
+        assert_eq!(
+            prompt("2\nalice - - typing\nbob red 20 typing\neve - - typing\n"),
+            "(2; alice and bob are typing) > "
+        );
         assert_eq!(prompt("9\na - - typing\nb - - typing\nc - - typing\n"), "(9; 3 are typing) > ");
     }
 
     #[test]
     fn what_a_hostile_host_reports_is_harmless() {
-        assert_eq!(Presence::parse(b"").prompt(), "(0) > ");
+        assert_eq!(Presence::parse(b"").prompt(""), "(0) > ");
         assert_eq!(Presence::parse(b"many\n\x1b[2Jx - - typing").guests, 0);
-        assert!(!Presence::parse(b"1\n\x1b[2Jx - - typing").prompt().contains('\x1b'));
+        assert!(!Presence::parse(b"1\n\x1b[2Jx - - typing").prompt("").contains('\x1b'));
         assert_eq!(Presence::parse(&[0xff; 100]), Presence::default());
     }
 }

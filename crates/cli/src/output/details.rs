@@ -13,11 +13,11 @@ use rallypoint_query::{
 const LABEL: usize = 13;
 
 const PLAYERS: [Column; 5] = [
-    Column { title: "PLAYER", right: false, least: 8, drop: 0, if_different: false },
-    Column { title: "TEAM", right: false, least: 4, drop: 1, if_different: false },
-    Column { title: "RANK", right: true, least: 4, drop: 3, if_different: false },
-    Column { title: "PING", right: true, least: 4, drop: 2, if_different: false },
-    Column { title: "", right: false, least: 8, drop: 4, if_different: false },
+    Column { title: "PLAYER", right: false, least: 8, preferred: 8, drop: 0, if_different: false },
+    Column { title: "TEAM", right: false, least: 4, preferred: 4, drop: 1, if_different: false },
+    Column { title: "RANK", right: true, least: 4, preferred: 4, drop: 3, if_different: false },
+    Column { title: "PING", right: true, least: 4, preferred: 4, drop: 2, if_different: false },
+    Column { title: "", right: false, least: 8, preferred: 8, drop: 4, if_different: false },
 ];
 
 /// A block of lines about a server, each terminated.

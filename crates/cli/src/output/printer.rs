@@ -84,17 +84,17 @@ pub struct CopyNote {
 }
 
 const COLUMNS: [Column; 9] = [
-    Column { title: "NAME", right: false, least: 8, drop: 0, if_different: false },
-    Column { title: "PLAYERS", right: true, least: 7, drop: 1, if_different: false },
-    Column { title: "MAP", right: false, least: 8, drop: 3, if_different: false },
-    Column { title: "GAME", right: false, least: 6, drop: 4, if_different: false },
-    Column { title: "LIST", right: false, least: 4, drop: 5, if_different: true },
-    Column { title: "PING", right: true, least: 7, drop: 2, if_different: false },
+    Column { title: "NAME", right: false, least: 8, preferred: 18, drop: 0, if_different: false },
+    Column { title: "PLAYERS", right: true, least: 7, preferred: 7, drop: 1, if_different: false },
+    Column { title: "MAP", right: false, least: 8, preferred: 12, drop: 3, if_different: false },
+    Column { title: "GAME", right: false, least: 6, preferred: 8, drop: 4, if_different: false },
+    Column { title: "LIST", right: false, least: 4, preferred: 8, drop: 5, if_different: true },
+    Column { title: "PING", right: true, least: 7, preferred: 7, drop: 2, if_different: false },
     // A truncated address is useless: the longest IPv4 address has room in a terminal of 40 columns.
-    Column { title: "ADDRESS", right: false, least: 21, drop: 0, if_different: false },
-    Column { title: "PROTO", right: false, least: 3, drop: 6, if_different: false },
+    Column { title: "ADDRESS", right: false, least: 21, preferred: 21, drop: 0, if_different: false },
+    Column { title: "PROTO", right: false, least: 3, preferred: 3, drop: 6, if_different: false },
     // The longest IPv6 address.
-    Column { title: "ALSO AT", right: false, least: 47, drop: 7, if_different: false },
+    Column { title: "ALSO AT", right: false, least: 47, preferred: 47, drop: 7, if_different: false },
 ];
 
 impl Printer {

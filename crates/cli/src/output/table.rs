@@ -13,6 +13,8 @@ pub struct Column {
     pub right: bool,
     /// Minimum width, unless the column is left out.
     pub least: usize,
+    /// Minimum width while a column is shown that may be left out for it: see [`MAY_GO`].
+    pub preferred: usize,
     /// Order in which columns are left out if there is no room: higher numbers first, 0 never.
     pub drop: u8,
     /// Whether the column is left out if all its cells are the same.
@@ -35,6 +37,9 @@ pub struct Table {
 
 /// Maximum width of a column where nothing is truncated.
 const MOST: usize = 40;
+
+/// Columns with this or a higher [`drop`](Column::drop) are left out before others become narrower than they should be.
+const MAY_GO: u8 = 3;
 
 /// Space between two columns.
 const GAP: usize = 2;
@@ -61,8 +66,10 @@ impl Table {
             (0..self.columns.len()).filter(|n| natural[*n] > 0 && !self.is_redundant(*n)).collect();
         let widths = loop {
             let wanted: Vec<_> = shown.iter().map(|n| natural[*n].max(columns(self.columns[*n].title))).collect();
+            let has_spare = shown.iter().any(|n| self.columns[*n].drop >= MAY_GO);
+            let least = |column: &Column| if has_spare { column.preferred } else { column.least };
             let least: Vec<_> =
-                shown.iter().zip(&wanted).map(|(n, width)| self.columns[*n].least.min(*width)).collect();
+                shown.iter().zip(&wanted).map(|(n, width)| least(&self.columns[*n]).min(*width)).collect();
             let room = terminal.width.map(|width| width.saturating_sub(GAP * shown.len().saturating_sub(1)));
             if let Some(widths) = squeeze(&wanted, &least, room) {
                 break widths;
@@ -141,10 +148,10 @@ mod tests {
     use super::*;
 
     const COLUMNS: [Column; 4] = [
-        Column { title: "NAME", right: false, least: 8, drop: 0, if_different: false },
-        Column { title: "PING", right: true, least: 4, drop: 1, if_different: false },
-        Column { title: "MAP", right: false, least: 6, drop: 3, if_different: false },
-        Column { title: "NONE", right: false, least: 6, drop: 2, if_different: false },
+        Column { title: "NAME", right: false, least: 8, preferred: 10, drop: 0, if_different: false },
+        Column { title: "PING", right: true, least: 4, preferred: 4, drop: 1, if_different: false },
+        Column { title: "MAP", right: false, least: 6, preferred: 6, drop: 3, if_different: false },
+        Column { title: "NONE", right: false, least: 6, preferred: 6, drop: 2, if_different: false },
     ];
 
     fn table() -> Table {
@@ -182,9 +189,9 @@ mod tests {
     fn tables_fit_into_any_terminal() {
         assert_eq!(
             render(Some(24)),
-            "NAME      PING  MAP\n\
-             Bacon T…     7  ctf_tru…\n\
-             七人の侍   123  dusk\n"
+            "NAME        PING  MAP\n\
+             Bacon Tow…     7  ctf_t…\n\
+             七人の侍     123  dusk\n"
         );
         assert_eq!(render(Some(20)), "NAME            PING\nBacon Town 24…     7\n七人の侍         123\n");
         for width in 1..60 {

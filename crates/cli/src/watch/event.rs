@@ -1,6 +1,6 @@
 //! Events of `rallypoint watch`, as text and as JSON.
 
-use crate::output::json;
+use crate::output::{json, server_cells};
 use rallypoint_query::{ProbeError, ScannedServer};
 use serde::Serialize;
 use serde_json::Value;
@@ -200,12 +200,9 @@ impl fmt::Display for FieldChange {
 
 fn summary(record: &ScannedServer) -> String {
     let info = &record.info;
-    let players = match (info.players, info.max_players) {
-        (Some(players), Some(most)) if most > 0 => Some(format!("{players}/{most} players")),
-        (Some(1), _) => Some("1 player".into()),
-        (Some(players), _) => Some(format!("{players} players")),
-        _ => None,
-    };
+    let noun =
+        if info.players == Some(1) && info.max_players.is_none_or(|most| most == 0) { "player" } else { "players" };
+    let players = info.players.map(|_| format!("{} {noun}", server_cells::players(info).text));
     let map = info.map.clone().filter(|map| !map.is_empty());
     let address = record.address.map(|address| address.to_string());
     [address, map, players].into_iter().flatten().collect::<Vec<_>>().join(", ")

@@ -45,7 +45,7 @@ impl ChangeTracker {
     /// Compares an event of the scan with what is known.
     pub fn handle_event(&mut self, event: &ScanEvent) -> Vec<WatchEvent> {
         match event {
-            // Compared with the result of its probe, which says more.
+            // Compared with the result of its probe, which has more details.
             ScanEvent::Listed { is_probed: true, .. } => Vec::new(),
             ScanEvent::Listed { server, is_probed: false }
             | ScanEvent::Answered(server)
@@ -106,7 +106,7 @@ impl ChangeTracker {
             _ => {}
         }
         if record.error.is_some() {
-            // What the server said last stays valid until it answers again.
+            // Its last reply stays valid until it answers again.
             known.record.info = before.info;
             return kinds.into_iter().map(|kind| about(record.clone(), kind)).collect();
         }
