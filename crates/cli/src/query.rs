@@ -83,7 +83,7 @@ async fn print_results(
     while let Some(event) = scan.next(printer).await? {
         is_empty &= matches!(event, ScanEvent::ListComplete(..));
         exit = exit.and(match event {
-            // Printed with the result of its probe, which says more.
+            // Printed with the result of its probe, which has more details.
             ScanEvent::Listed { is_probed: true, .. } => Exit::Answered,
             // A named server, which is in no list.
             ScanEvent::Failed(server) if server.endpoints.is_empty() => {

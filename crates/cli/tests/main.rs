@@ -2,6 +2,7 @@
 
 mod admin_manages_bans_and_notes;
 mod all_lists_of_a_lobby;
+mod announce_counts_players;
 mod announce_registers;
 mod announce_reports_unlisting;
 mod browse_in_a_terminal;

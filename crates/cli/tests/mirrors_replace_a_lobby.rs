@@ -113,7 +113,7 @@ fn w121_another_key_is_refused_until_it_is_given() {
 }
 
 #[test]
-fn w121_a_lobby_that_answers_tells_its_key() {
+fn w121_the_key_is_taken_from_a_lobby_that_answers() {
     let home = tempfile::tempdir().unwrap();
     let mirrored = Mirrored::start(&[]);
     let page = mirrored.lobby.url();

@@ -293,7 +293,7 @@ fn the_selected_server_stays_selected() {
     assert!(row.server.reply.is_some(), "the last reply is kept until the next one");
     model.finish_scan();
     model.prepare_frame();
-    assert_eq!(names(&mut model).len(), 2, "who is not listed any more is gone");
+    assert_eq!(names(&mut model).len(), 2, "a server that is no longer listed is gone");
 }
 
 #[test]

@@ -275,7 +275,7 @@ fn table() -> Vec<Setting> {
             "Key that signs the copies; it is created at first use. If empty: export.key in the data directory. All nodes of a \
              cluster should use the same.";
         LIVE "export.max_age": seconds(60, 365 * day) => export.max_age,
-            "Time for which clients use a copy, if they are not told otherwise.";
+            "Time for which clients use a copy, unless their user sets another.";
         LIVE "export.hosts": hosts() => export.hosts,
             "Names under which players know this lobby. A client that was asked for another lobby refuses the copy.";
         LIVE "export.page_url": ParsedType::<HttpUrl>::new("a URL such as \"https://lobby.example.org/\"") => export.page_url,

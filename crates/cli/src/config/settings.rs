@@ -141,7 +141,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The registry's configuration. It knows no dates, so it has to be told which day it is.
+    /// The registry's configuration. The registry has no calendar, so expired bans are removed here, by today's date.
     pub fn registry(&self, now: Instant, today: Timestamp) -> rallypoint_lobby_proto::Config {
         let mut config = self.registry.clone();
         config.address_map = self.address_map.iter().copied().collect();

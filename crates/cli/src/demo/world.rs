@@ -1,4 +1,4 @@
-//! The pretend servers: who plays where, and what changes from second to second. No I/O.
+//! The pretend servers: their players and maps, and how these change from second to second. No I/O.
 
 use super::catalogue::{MAPS, PLAYERS, Profile, Reply};
 use fastrand::Rng;

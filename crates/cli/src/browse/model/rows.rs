@@ -18,7 +18,7 @@ pub struct Row {
 }
 
 impl Model {
-    /// Applies what a list says. The server's own reply stays until it is probed again, so that nothing flickers.
+    /// Applies an entry of a list. The server's own reply stays until it is probed again, so that nothing flickers.
     pub(super) fn apply_listed(&mut self, mut server: ScannedServer, is_listed: bool) {
         let pass = self.pass;
         match self.by_id.get(&server.id) {
