@@ -57,6 +57,11 @@ function indexRows() {
   searchTimer = undefined;
   updates.replaceChildren();
   appendOffline();
+  const hint = document.getElementById("no-favourites");
+  if (hint !== null && list().dataset.ids) {
+    hint.hidden = Object.keys(favourites()).length > 0;
+    document.querySelector(".servers").hidden = !hint.hidden;
+  }
 }
 
 function nameAndAddress(row) {
@@ -217,14 +222,16 @@ async function searchNewServers() {
 }
 
 function handleTotals({ servers, players, bots, listed }) {
-  const set = (id, number) => {
-    const element = document.getElementById(id);
+  const set = (noun, number) => {
+    const element = document.getElementById(`total-${noun}s`);
     const text = number.toLocaleString("en");
-    if (element !== null && element.textContent !== text) element.textContent = text;
+    if (element === null || element.textContent === text) return;
+    element.textContent = text;
+    element.nextElementSibling.textContent = number === 1 ? noun : `${noun}s`;
   };
-  set("total-servers", servers);
-  set("total-players", players);
-  set("total-bots", bots);
+  set("server", servers);
+  set("player", players);
+  set("bot", bots);
   if ((parameters().get("page") ?? "1") !== "1") return;
   const isFiltered = apiParameters(parameters()).size > 0;
   const isSearchDue = isFiltered && !document.hidden && performance.now() - searchedAt > FILTERED_SEARCH_INTERVAL;

@@ -2,7 +2,7 @@
 
 /** A duration in the largest unit that fits, in the same form as the server renders it. */
 export function age(seconds) {
-  if (seconds < 60) return "now";
+  if (seconds < 60) return "new";
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
   if (seconds < 86400) return `${Math.floor(seconds / 3600)} h`;
   return `${Math.floor(seconds / 86400).toLocaleString("en")} d`;

@@ -53,13 +53,13 @@ pub struct ExportOptions {
     pub settings: ExportSettings,
 }
 
-/// What a copy says about its lobby.
+/// The contents of a copy that come from the configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExportSettings {
     /// Names under which players know the lobby: its host, with its port if it is not the default one. A client that was asked
-    /// for another lobby refuses the copy. Default: none, then the key alone tells lobbies apart.
+    /// for another lobby refuses the copy. Default: none, then the key alone identifies the lobby.
     pub hosts: Vec<String>,
-    /// How long clients use a copy, if they are not told otherwise. Default: a day.
+    /// How long clients use a copy, unless their user sets another time. Default: a day.
     pub max_age: Duration,
     /// The address of the live page. Default: none.
     pub page_url: Option<String>,

@@ -66,11 +66,14 @@ fn axe_core_reports_no_violations() {
         &embed,
         "/nowhere",
     ];
+    // A lobby without servers invites to register one.
+    let empty = Site::start();
     for (width, scheme) in [(1_400, "light"), (1_400, "dark"), (390, "light"), (390, "dark")] {
         browser.set_viewport(width, 900);
         browser.set_color_scheme(scheme);
-        for page in pages {
-            browser.open(&format!("http://{}{page}", site.addr()));
+        let pages = pages.map(|page| (site.addr(), page)).into_iter();
+        for (addr, page) in pages.chain([(empty.addr(), "/"), (empty.addr(), "/lobbies")]) {
+            browser.open(&format!("http://{addr}{page}"));
             let found = violations(&browser);
             assert!(found.is_empty(), "{page}, {width} px, {scheme}: {found:#?}");
         }

@@ -117,7 +117,7 @@ fn the_front_page_and_its_live_traffic_are_small() {
         .unwrap();
     let mut lines = BufReader::new(page_stream);
     assert_eq!(read_response(&mut lines, false).unwrap().status, 200);
-    // A stream of all events tells when the last change has been published.
+    // The stream of all events shows when the last change has been published.
     let mut all = EventStream::new(site.addr(), &format!("/api/v1/events?after={cursor}"), &[]);
     for number in 0..CHANGES {
         // Every row of the page is among those that change.

@@ -34,7 +34,18 @@ fn names_are_readable_and_nothing_moves() {
     let Some(browser) = Browser::start(1_400) else { return };
     browser.measure_layout_shift();
     let (site, id) = site();
-    let pages = ["/".into(), format!("/servers/{id}"), "/lobbies".into(), format!("/lobbies/{LOBBY}"), "/why".into()];
+    let pages = [
+        "/".into(),
+        "/?q=no-match".into(),
+        format!("/servers/{id}"),
+        format!("/servers/{id}/website"),
+        format!("/servers/{id}/embed"),
+        "/lobbies".into(),
+        format!("/lobbies/{LOBBY}"),
+        "/why".into(),
+        "/status".into(),
+        "/nowhere".into(),
+    ];
     let narrowest = "Math.min(...[...document.querySelectorAll('#rows .c-name')].map((cell) => cell.getBoundingClientRect().width))";
     let overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
     for width in WIDTHS {

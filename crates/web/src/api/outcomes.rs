@@ -1,4 +1,4 @@
-//! `GET /api/v1/outcomes`: the outcomes of recent registrations, which tell why a server is not listed.
+//! `GET /api/v1/outcomes`: the outcomes of recent registrations, the reasons why a server is not listed.
 
 use super::{response::JSON, schema::OutcomeParameters};
 use crate::{OutcomeAccess, filter::InvalidParameter, middleware::ClientAddr, problem::Problem, state::AppState};

@@ -23,10 +23,10 @@ pub(crate) fn count_of(number: impl fmt::Display, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
-/// A duration in the largest unit that fits: "3 h"; "now" below a minute.
+/// A duration in the largest unit that fits: "3 h"; "new" below a minute.
 pub(super) fn age(seconds: u64) -> String {
     match seconds {
-        0..60 => "now".into(),
+        0..60 => "new".into(),
         60..3_600 => format!("{} min", seconds / 60),
         3_600..86_400 => format!("{} h", seconds / 3_600),
         _ => format!("{} d", count(seconds / 86_400)),
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!([0, 7, 999, 1_000, 12_345, 1_234_567].map(count), ["0", "7", "999", "1,000", "12,345", "1,234,567"]);
         assert_eq!((count_of(1, "server"), count_of(0, "server")), ("1 server".into(), "0 servers".into()));
         let ages = [0, 59, 60, 3_599, 3_600, 86_399, 86_400, 86_400_000].map(age);
-        assert_eq!(ages, ["now", "now", "1 min", "59 min", "1 h", "23 h", "1 d", "1,000 d"]);
+        assert_eq!(ages, ["new", "new", "1 min", "59 min", "1 h", "23 h", "1 d", "1,000 d"]);
         let latencies = [0, 1, 1_000, 1_001, 25_400].map(|micros| milliseconds(Duration::from_micros(micros)));
         assert_eq!(latencies, ["1 ms", "1 ms", "1 ms", "2 ms", "26 ms"]);
         assert_eq!([0.0, 0.5, 0.9999, 1.0, 7.0].map(percent), ["0.0 %", "50.0 %", "99.9 %", "100 %", "100 %"]);

@@ -193,6 +193,11 @@ fn encode(name: &str) -> String {
 }
 
 impl ServerPage<'_> {
+    /// Whether a player has a team, or is a spectator.
+    fn has_teams(&self) -> bool {
+        self.players.iter().flatten().any(|player| player.is_spectator || !player.team.is_empty())
+    }
+
     fn describe(&self, kind: &EventKind) -> String {
         history::describe(kind, self.settings)
     }

@@ -3,7 +3,7 @@
 //! A site (IPv4 /24, IPv6 /48) that has used less rendering time recently goes first, and of one site the customer (IPv4 address,
 //! IPv6 /56) that has used less. A client that sends as many requests as it may waits behind one that sends a few, and a network
 //! of such clients behind all others. Every second turn goes to the site, and of one site the customer, that was served longest
-//! ago: otherwise a visitor who has browsed for a while would wait until each of many new sites has used as much as that.
+//! ago: otherwise a visitor that has browsed for a while would wait until each of many new sites has used as much as that.
 
 use rallypoint_limit::{Customer, Site};
 use std::{
