@@ -16,6 +16,7 @@ mod bulk_limit;
 mod client;
 mod droppable;
 mod fault;
+mod message_store;
 mod plain_session;
 mod player_session;
 mod rate_limit;
@@ -33,7 +34,7 @@ mod urgent_limit;
 
 pub use client::{ChannelClient, ChannelClientConfig};
 pub use fault::ChannelFault;
-pub use send_channel::{MessageId, Payload};
+pub use send_channel::MessageId;
 pub use server::{ChannelServer, ChannelServerConfig, LoginRequest};
 pub use table::{Channel, ChannelMode, ChannelTable, ChannelTableError};
 pub use token::{ConnectToken, TokenClaims, TokenError, TokenIssuer, TokenKey, TokenVerifier, WallClock};

@@ -3,6 +3,7 @@
 mod ack_bursts;
 mod ack_effect;
 mod address_proof;
+mod average;
 mod closing;
 mod codec;
 mod congestion;
@@ -351,17 +352,29 @@ impl Connection {
 
     /// Sends the proof that a client has received the login success (S15).
     pub(crate) fn send_login_proof(&mut self, now: Instant) {
-        self.push(now, &[]);
+        self.push(now, &[], &[]);
     }
 
     /// Queues a message. `allowance` is the number of bytes by which the memory may grow.
     pub(crate) fn send(&mut self, now: Instant, message: &[u8], allowance: usize) -> Result<(), SendError> {
+        self.send_parts(now, &[], message, allowance)
+    }
+
+    /// Queues a message of two parts, of which the first may be empty.
+    pub(crate) fn send_parts(
+        &mut self,
+        now: Instant,
+        head: &[u8],
+        body: &[u8],
+        allowance: usize,
+    ) -> Result<(), SendError> {
         let limit = self.max_message();
-        if message.is_empty() {
+        let length = head.len() + body.len();
+        if length == 0 {
             return Err(SendError::Empty);
         }
-        if message.len() > limit {
-            return Err(SendError::TooLarge { limit, length: message.len() });
+        if length > limit {
+            return Err(SendError::TooLarge { limit, length });
         }
         if self.state != State::Open {
             return Err(SendError::Closed);
@@ -378,8 +391,8 @@ impl Connection {
             self.send.is_blocked = true;
             return Err(SendError::WouldBlock);
         }
-        if !self.push(now, message) {
-            return Err(SendError::TooLarge { limit, length: message.len() });
+        if !self.push(now, head, body) {
+            return Err(SendError::TooLarge { limit, length });
         }
         self.stats.messages_sent += 1;
         if self.has_used_all_numbers() {
@@ -416,10 +429,10 @@ impl Connection {
         self.is_encrypted() && self.send.buffer.next_number().get() >= MessageNumber::ENCRYPTED_END.get()
     }
 
-    fn push(&mut self, now: Instant, message: &[u8]) -> bool {
+    fn push(&mut self, now: Instant, head: &[u8], body: &[u8]) -> bool {
         let mut datagram = std::mem::take(&mut self.send.scratch);
         datagram.clear();
-        let emitted = self.codec.emit(self.send.buffer.next_number(), message, &mut datagram);
+        let emitted = self.codec.emit(self.send.buffer.next_number(), head, body, &mut datagram);
         if emitted {
             self.send.buffer.push(now, &datagram);
         }

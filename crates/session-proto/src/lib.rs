@@ -54,7 +54,7 @@ mod stream;
 
 pub use channels::{
     Channel, ChannelClient, ChannelClientConfig, ChannelFault, ChannelIndex, ChannelMode, ChannelServer,
-    ChannelServerConfig, ChannelTable, ChannelTableError, ConnectToken, LoginRequest, MessageId, Payload, TokenClaims,
+    ChannelServerConfig, ChannelTable, ChannelTableError, ConnectToken, LoginRequest, MessageId, TokenClaims,
     TokenError, TokenIssuer, TokenKey, TokenVerifier, WallClock,
 };
 pub use client::Client;

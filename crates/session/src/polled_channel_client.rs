@@ -151,7 +151,8 @@ impl PolledChannelClient {
     /// If there is no session or no such channel, the message is too large, or the queue of the channel is full:
     /// [`ClientEvent::Writable`] follows when there is room again.
     pub fn send(&mut self, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
-        self.driver.machine_mut().send(clock::now(), channel, message)
+        let now = self.driver.send_time(self.driver.machine().is_expiring(channel));
+        self.driver.machine_mut().send(now, channel, message)
     }
 
     /// Ends the session: sends the messages that are left, then disconnects. Call [`poll`](Self::poll) until

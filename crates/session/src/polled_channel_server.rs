@@ -142,7 +142,8 @@ impl PolledChannelServer {
     /// If there is no such player or channel, the message is too large, or the queue of the channel is full:
     /// [`ServerEvent::Writable`] follows when there is room again.
     pub fn send(&mut self, player: PlayerId, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
-        self.driver.machine_mut().send(clock::now(), player, channel, message)
+        let now = self.send_time(channel);
+        self.driver.machine_mut().send(now, player, channel, message)
     }
 
     /// Sends a message to all players, which share one copy of it. `refused` is called with each player that it is not sent to,
@@ -165,7 +166,8 @@ impl PolledChannelServer {
         message: impl Into<Arc<[u8]>>,
         refused: impl FnMut(PlayerId, SendError),
     ) {
-        self.driver.machine_mut().broadcast(clock::now(), players, channel, message, refused);
+        let now = self.send_time(channel);
+        self.driver.machine_mut().broadcast(now, players, channel, message, refused);
     }
 
     /// Accepts a player after [`ServerEvent::LoginRequest`]; [`disconnect`](Self::disconnect) refuses it, with a reason.
@@ -286,6 +288,10 @@ impl PolledChannelServer {
 
     pub(crate) fn has_room(&self, player: PlayerId, channel: ChannelIndex, length: usize) -> bool {
         self.server().has_room(player, channel, length)
+    }
+
+    fn send_time(&self, channel: ChannelIndex) -> Instant {
+        self.driver.send_time(self.server().is_expiring(channel))
     }
 
     fn server(&self) -> &ChannelServer {

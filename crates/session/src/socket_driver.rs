@@ -63,6 +63,11 @@ impl<M: Machine> SocketDriver<M> {
         self.last_driven
     }
 
+    /// The time of a message that is passed to `send`: only for one that expires it has to be exact.
+    pub fn send_time(&self, is_expiring: bool) -> Instant {
+        if is_expiring { clock::now() } else { self.last_driven }
+    }
+
     pub fn machine(&self) -> &M {
         self.machine.inner()
     }

@@ -36,7 +36,7 @@ mod number;
 mod seal;
 
 pub use control::Control;
-pub use data::{ClientData, ClientSealed, Payload, ServerData, ServerSealed};
+pub use data::{ClientData, ClientSealed, Payload, PayloadParts, ServerData, ServerSealed};
 pub use datagram::{ClientDatagram, ServerDatagram};
 pub use field::{FieldError, Name, Text};
 pub use handshake::{KEY_FIELD, KeyOffer, hpke_info};

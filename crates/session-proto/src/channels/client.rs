@@ -2,6 +2,7 @@
 
 use super::{
     ChannelFault, ChannelIndex, ChannelTable, ConnectToken, MessageId, TokenError,
+    message_store::OutgoingMessage,
     receiver::PayloadSource,
     sender::FillLimits,
     session::{ChannelSession, parse_hello, send_hello},
@@ -146,6 +147,13 @@ impl ChannelClient {
         is_sent && !self.has_lost_messages && self.client.undelivered() == 0
     }
 
+    /// Whether messages of a channel expire: then the time at which they are sent matters. The others may be sent with the time at
+    /// which datagrams were last handled or polled.
+    #[must_use]
+    pub fn is_expiring(&self, channel: ChannelIndex) -> bool {
+        self.table.is_expiring(channel)
+    }
+
     /// Sends a message on a channel.
     ///
     /// # Errors
@@ -162,7 +170,9 @@ impl ChannelClient {
             return Ok(id);
         }
         match &mut self.session {
-            Some(session) if self.client.is_connected() => session.send_copy(now, channel, message),
+            Some(session) if self.client.is_connected() => {
+                session.send(now, channel, OutgoingMessage::Borrowed(message))
+            }
             _ if self.client.is_closed() => Err(SendError::Closed),
             _ => Err(SendError::NotConnected),
         }

@@ -1,8 +1,8 @@
 //! The session of one player: with channels, or without (W115).
 
 use super::{
-    ChannelFault, ChannelIndex, MessageId, Payload, plain_session::PlainSession, receiver::PayloadSource,
-    sender::FillLimits, session::ChannelSession,
+    ChannelFault, ChannelIndex, MessageId, message_store::OutgoingMessage, plain_session::PlainSession,
+    receiver::PayloadSource, sender::FillLimits, session::ChannelSession,
 };
 use crate::{Connection, DisconnectReason, NewPlayer, SendError};
 use std::time::Instant;
@@ -74,18 +74,16 @@ impl Layer {
         }
     }
 
-    pub fn send_copy(&mut self, now: Instant, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
+    pub fn send(
+        &mut self,
+        now: Instant,
+        channel: ChannelIndex,
+        message: OutgoingMessage<'_>,
+    ) -> Result<MessageId, SendError> {
         match self {
-            Self::Channels(session) => session.send_copy(now, channel, message),
-            Self::Plain(session) => session.send(channel, message).map(|()| MessageId { channel, number: 0 }),
-        }
-    }
-
-    pub fn send(&mut self, now: Instant, channel: ChannelIndex, payload: Payload) -> Result<MessageId, SendError> {
-        match self {
-            Self::Channels(session) => session.send(now, channel, payload),
+            Self::Channels(session) => session.send(now, channel, message),
             Self::Plain(session) => {
-                session.send(channel, payload.as_bytes()).map(|()| MessageId { channel, number: 0 })
+                session.send(channel, message.as_bytes()).map(|()| MessageId { channel, number: 0 })
             }
         }
     }

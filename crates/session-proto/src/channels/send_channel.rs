@@ -1,10 +1,14 @@
 //! The queue of one channel.
 
-use super::{Channel, ChannelIndex, ChannelMode, rate_limit::RateLimit};
+use super::{
+    Channel, ChannelIndex, ChannelMode,
+    message_store::{MessageStore, OutgoingMessage, StoredMessage},
+    rate_limit::RateLimit,
+};
 use crate::SendError;
+use rallypoint_wire::session::channels::{MESSAGE_HEADER, messages_share_payload};
 use std::{
     collections::VecDeque,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -32,34 +36,22 @@ pub struct MessageId {
     pub number: u64,
 }
 
-/// The bytes of a message to send. Many players can share one payload.
-#[derive(Clone, Debug)]
-pub enum Payload {
-    /// Bytes for one peer.
-    Owned(Vec<u8>),
-    /// Bytes that several peers are sent.
-    Shared(Arc<[u8]>),
-}
-
-impl Payload {
-    /// The bytes.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        match self {
-            Self::Owned(bytes) => bytes,
-            Self::Shared(bytes) => bytes,
-        }
-    }
-}
-
 /// A message that waits to be sent, or whose last part does.
 #[derive(Debug)]
 pub(super) struct QueuedMessage {
-    pub payload: Payload,
+    message: StoredMessage,
     /// Its position in the channel: that of the first transmission, in a channel whose messages may be dropped.
     pub number: u64,
     /// Number of fragments that were sent.
     pub fragments_sent: u16,
+    pub expires_at: Option<Instant>,
+}
+
+/// The next message, of which a part is about to be sent.
+pub(super) struct StartedMessage<'a> {
+    pub bytes: &'a [u8],
+    pub number: u64,
+    pub fragments_sent: &'a mut u16,
     pub expires_at: Option<Instant>,
 }
 
@@ -74,6 +66,7 @@ pub(super) struct SendChannel {
     max_age: Duration,
     max_queued: usize,
     queue: VecDeque<QueuedMessage>,
+    store: MessageStore,
     queued: usize,
     /// The position of the next message: assigned when a reliable message is queued, and when another one is first sent.
     next_number: u64,
@@ -102,6 +95,7 @@ impl SendChannel {
             max_age: channel.max_age,
             max_queued: channel.queue,
             queue: VecDeque::new(),
+            store: MessageStore::default(),
             queued: 0,
             next_number: 0,
             credit_end: CREDIT_WINDOW,
@@ -113,9 +107,9 @@ impl SendChannel {
         }
     }
 
-    /// Queues a message. `spare` receives the buffers of messages that it replaces.
-    pub fn push(&mut self, now: Instant, payload: Payload, spare: &mut Vec<Vec<u8>>) -> Result<MessageId, SendError> {
-        let length = payload.as_bytes().len();
+    /// Queues a message.
+    pub fn push(&mut self, now: Instant, message: OutgoingMessage<'_>) -> Result<MessageId, SendError> {
+        let length = message.as_bytes().len();
         if self.max_size == 0 {
             return Err(SendError::NoChannel);
         }
@@ -125,7 +119,7 @@ impl SendChannel {
         if self.mode == ChannelMode::Sequenced {
             // One that is partly sent is completed, so that large messages are not replaced again and again.
             while self.queue.back().is_some_and(|queued| queued.fragments_sent == 0) {
-                self.drop_back(spare);
+                self.drop_back();
             }
         }
         if !self.has_room(length) {
@@ -136,7 +130,8 @@ impl SendChannel {
         self.next_number += u64::from(self.mode.is_reliable());
         let expires_at = (self.mode == ChannelMode::Expiring).then(|| now + self.max_age);
         self.queued += length;
-        self.queue.push_back(QueuedMessage { payload, number, fragments_sent: 0, expires_at });
+        let message = self.store.push(message);
+        self.queue.push_back(QueuedMessage { message, number, fragments_sent: 0, expires_at });
         Ok(MessageId { channel: self.index, number })
     }
 
@@ -170,23 +165,35 @@ impl SendChannel {
         (!self.mode.is_reliable() || front.number < self.credit_end).then_some(front)
     }
 
+    /// The position and the bytes of the next message, if it may be sent and shares its payload with no other of this reliable
+    /// channel. `limit`: maximum length of a payload.
+    pub fn front_alone(&self, limit: usize) -> Option<(u64, &[u8])> {
+        let front = self.front().filter(|front| front.fragments_sent == 0)?;
+        let length = front.len();
+        let shares = |next: &QueuedMessage| messages_share_payload(limit, length, next.len());
+        let is_alone = length + MESSAGE_HEADER <= limit && !self.queue.get(1).is_some_and(shares);
+        is_alone.then(|| (front.number, self.store.oldest(&front.message)))
+    }
+
     /// Assigns the position of the next message if it has none, and returns that message.
-    pub fn start_front(&mut self) -> Option<&mut QueuedMessage> {
-        let front = self.queue.front_mut()?;
-        if !self.mode.is_reliable() && front.fragments_sent == 0 {
-            front.number = self.next_number;
+    pub fn start_front(&mut self) -> Option<StartedMessage<'_>> {
+        let QueuedMessage { message, number, fragments_sent, expires_at } = self.queue.front_mut()?;
+        if !self.mode.is_reliable() && *fragments_sent == 0 {
+            *number = self.next_number;
             self.next_number += 1;
         }
-        Some(front)
+        let bytes = self.store.oldest(message);
+        Some(StartedMessage { bytes, number: *number, fragments_sent, expires_at: *expires_at })
     }
 
     /// Removes the next message, which was sent.
-    pub fn pop(&mut self, spare: &mut Vec<Vec<u8>>) {
+    pub fn pop(&mut self) {
         if let Some(sent) = self.queue.pop_front() {
             if let Some(unconfirmed) = &mut self.unconfirmed {
                 unconfirmed.push_back(true);
             }
-            self.recycle(sent, spare);
+            self.queued -= sent.len();
+            self.store.remove_oldest(&sent.message);
         }
         if self.queue.is_empty() {
             self.standing_since = None;
@@ -196,7 +203,7 @@ impl SendChannel {
     /// Drops messages that are late. A queue that was never empty for a whole [`Channel::max_age`] is no burst: more is sent than
     /// the path carries, and something has to be dropped. Then it is what has waited for an eighth of that time, since otherwise
     /// every message would arrive just before it is late.
-    pub fn expire(&mut self, now: Instant, spare: &mut Vec<Vec<u8>>) {
+    pub fn expire(&mut self, now: Instant) {
         let max_age = self.max_age;
         let standing_since = *self.standing_since.get_or_insert(now);
         if now.saturating_duration_since(standing_since) >= max_age {
@@ -216,7 +223,7 @@ impl SendChannel {
             if is_spare {
                 self.overloaded_at = Some(now);
             }
-            self.pop(spare);
+            self.pop();
         }
     }
 
@@ -257,19 +264,17 @@ impl SendChannel {
         self.queue.front().map_or(self.next_number, |front| front.number)
     }
 
-    fn drop_back(&mut self, spare: &mut Vec<Vec<u8>>) {
+    fn drop_back(&mut self) {
         if let Some(dropped) = self.queue.pop_back() {
-            self.recycle(dropped, spare);
+            self.queued -= dropped.len();
+            self.store.remove_newest(&dropped.message);
         }
     }
+}
 
-    fn recycle(&mut self, message: QueuedMessage, spare: &mut Vec<Vec<u8>>) {
-        self.queued -= message.payload.as_bytes().len();
-        if let Payload::Owned(bytes) = message.payload
-            && spare.len() < 64
-        {
-            spare.push(bytes);
-        }
+impl QueuedMessage {
+    pub fn len(&self) -> usize {
+        self.message.len()
     }
 }
 
@@ -281,10 +286,9 @@ mod tests {
     fn sent(count: usize) -> SendChannel {
         let settings = Channel { receipts: true, ..Channel::new(ChannelMode::ReliableOrdered, 10_000) };
         let mut channel = SendChannel::new(ChannelIndex::default(), &settings, 10_000);
-        let mut spare = Vec::new();
         for _ in 0..count {
-            channel.push(Instant::now(), Payload::Owned(vec![1]), &mut spare).unwrap();
-            channel.pop(&mut spare);
+            channel.push(Instant::now(), OutgoingMessage::Borrowed(&[1])).unwrap();
+            channel.pop();
         }
         channel
     }
@@ -315,8 +319,8 @@ mod tests {
     #[test]
     fn w117_a_message_that_is_sent_in_part_has_no_receipt_and_no_credit() {
         let mut channel = sent(1);
-        channel.push(Instant::now(), Payload::Owned(vec![1; 5_000]), &mut Vec::new()).unwrap();
-        channel.start_front().unwrap().fragments_sent += 1;
+        channel.push(Instant::now(), OutgoingMessage::Borrowed(&[1; 5_000])).unwrap();
+        *channel.start_front().unwrap().fragments_sent += 1;
         assert_eq!(channel.on_receipt(1), None);
         assert!(channel.on_credit(1) && !channel.on_credit(2));
     }
@@ -325,7 +329,7 @@ mod tests {
     fn w117_without_receipts_no_more_is_sent_than_can_be_told_apart() {
         let mut channel = sent(RECEIPT_WINDOW);
         channel.credit_end = u64::MAX;
-        channel.push(Instant::now(), Payload::Owned(vec![1]), &mut Vec::new()).unwrap();
+        channel.push(Instant::now(), OutgoingMessage::Borrowed(&[1])).unwrap();
         assert!(channel.front().is_none());
         assert!(channel.on_receipt(0).is_some());
         assert!(channel.front().is_some());

@@ -1,9 +1,10 @@
 //! Decides what is sent next: queues, priorities, rates, and the packing of messages into payloads.
 
 use super::{
-    ChannelFault, ChannelIndex, ChannelMode, ChannelTable, MessageId, Payload,
+    ChannelFault, ChannelIndex, ChannelMode, ChannelTable, MessageId,
     bulk_limit::{BulkAdmission, BulkLimit},
     droppable::DroppablePayloads,
+    message_store::OutgoingMessage,
     receiver::Replies,
     send_channel::{CREDIT_WINDOW, SendChannel},
     urgent_limit::UrgentLimit,
@@ -14,7 +15,7 @@ use crate::{
 };
 use rallypoint_wire::session::{
     ClientData, MAX_DATAGRAM, MAX_TO_CLIENT,
-    channels::{FRAGMENT_HEADER, MESSAGE_HEADER, RecordWriter, Sequences},
+    channels::{FRAGMENT_HEADER, MESSAGE_HEADER, RecordWriter, Sequences, message_header},
 };
 use std::{
     collections::VecDeque,
@@ -42,16 +43,9 @@ pub(super) struct Sender {
     bulk: BulkLimit,
     urgent: UrgentLimit,
     receipts: VecDeque<MessageId>,
-    /// Buffers of messages that were sent, for the next ones.
-    spare: Vec<Vec<u8>>,
-    direct: DirectBudget,
-}
-
-/// Number of bytes that the connection would still send at once, at a time.
-#[derive(Clone, Copy, Debug, Default)]
-struct DirectBudget {
-    at: Option<Instant>,
-    left: usize,
+    /// Number of bytes that the connection would still send at once, once that is determined. It is again before the connection
+    /// sends anything.
+    direct_budget: Option<usize>,
 }
 
 /// What limits how much is handed over.
@@ -61,6 +55,18 @@ pub(super) struct FillLimits {
     pub allowance: usize,
     /// The interval at which the application polls; zero if datagrams are read when they arrive.
     pub poll_interval: Duration,
+}
+
+/// What is left while messages are handed over.
+#[derive(Clone, Copy, Debug)]
+struct FillState {
+    /// Number of bytes that would be sent at once.
+    budget: usize,
+    /// Number of bytes by which the memory may grow.
+    allowance: usize,
+    in_flight: u64,
+    /// Congestion window in bytes.
+    window: u64,
 }
 
 /// Channels of the same priority.
@@ -126,8 +132,7 @@ impl Sender {
             bulk: BulkLimit::default(),
             urgent: UrgentLimit::default(),
             receipts: VecDeque::new(),
-            spare: Vec::new(),
-            direct: DirectBudget::default(),
+            direct_budget: None,
         }
     }
 
@@ -147,7 +152,7 @@ impl Sender {
         message: &[u8],
         allowance: usize,
     ) -> Option<MessageId> {
-        let Self { channels, bulk, urgent, writer, droppable, direct, .. } = self;
+        let Self { channels, bulk, urgent, droppable, direct_budget, .. } = self;
         let own = channels.get_mut(usize::from(channel.get()))?;
         let is_reliable = own.mode.is_reliable();
         let is_admitted = match own.mode {
@@ -158,18 +163,15 @@ impl Sender {
         if !is_admitted || allowance < MAX_DATAGRAM {
             return None;
         }
-        if direct.at != Some(now) {
-            *direct = DirectBudget { at: Some(now), left: connection.send_budget(now) };
-        }
-        if direct.left < MAX_DATAGRAM {
+        let budget = direct_budget.get_or_insert_with(|| connection.send_budget(now));
+        if *budget < MAX_DATAGRAM {
             return None;
         }
-        let size = connection.max_message();
         let position = own.next_direct(message.len())?;
-        let payload = writer.single(size, channel, position as u16, message)?;
-        let sent = payload.len() + MAX_DATAGRAM - size;
-        let number = connection.send_numbered(now, payload, allowance).ok()?;
-        direct.left = direct.left.saturating_sub(sent);
+        let header = message_header(channel, position as u16);
+        let sent = header.len() + message.len() + MAX_DATAGRAM - connection.max_message();
+        let number = connection.send_numbered(now, &header, message, allowance).ok()?;
+        *budget = budget.saturating_sub(sent);
         let expires_at = own.on_sent_directly(now);
         if !is_reliable {
             droppable.push(number, 0, expires_at);
@@ -181,25 +183,22 @@ impl Sender {
     }
 
     /// Queues a message.
-    pub fn send(&mut self, now: Instant, channel: ChannelIndex, payload: Payload) -> Result<MessageId, SendError> {
-        let Self { channels, spare, waiting, reliable, urgent, .. } = self;
+    pub fn send(
+        &mut self,
+        now: Instant,
+        channel: ChannelIndex,
+        message: OutgoingMessage<'_>,
+    ) -> Result<MessageId, SendError> {
+        let Self { channels, waiting, reliable, urgent, .. } = self;
         let position = usize::from(channel.get());
         let channel = channels.get_mut(position).ok_or(SendError::NoChannel)?;
-        let length = payload.as_bytes().len();
-        let id = channel.push(now, payload, spare)?;
+        let length = message.as_bytes().len();
+        let id = channel.push(now, message)?;
         *waiting |= bit(position);
         if *reliable & bit(position) == 0 {
             urgent.on_offer(now, length + ClientData::HEADER + MESSAGE_HEADER);
         }
         Ok(id)
-    }
-
-    /// Queues a copy of a message.
-    pub fn send_copy(&mut self, now: Instant, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
-        let mut bytes = self.spare.pop().unwrap_or_default();
-        bytes.clear();
-        bytes.extend_from_slice(message);
-        self.send(now, channel, Payload::Owned(bytes))
     }
 
     /// Whether nothing waits.
@@ -255,8 +254,8 @@ impl Sender {
 
     /// Hands messages over to the connection, as many as it sends at once. `replies` are what the receiver has to send.
     pub fn fill(&mut self, now: Instant, connection: &mut Connection, replies: &mut Replies, limits: FillLimits) {
-        let FillLimits { mut allowance, poll_interval } = limits;
-        self.direct.at = None;
+        let FillLimits { allowance, poll_interval } = limits;
+        self.direct_budget = None;
         self.droppable.expire(now, |number| connection.discard(number));
         if self.waiting & self.expiring != 0 {
             self.expire_waiting(now);
@@ -272,13 +271,19 @@ impl Sender {
             self.urgent.update(now, connection, poll_interval);
         }
         let size = connection.max_message();
-        let window = connection.window();
-        let mut in_flight = connection.in_flight();
-        let mut budget = connection.send_budget(now);
+        let mut state = FillState {
+            budget: connection.send_budget(now),
+            allowance,
+            in_flight: connection.in_flight(),
+            window: connection.window(),
+        };
+        if replies.is_empty() {
+            self.fill_alone(now, connection, &mut state);
+        }
         loop {
-            let admission = self.bulk.check(in_flight, window);
+            let admission = self.bulk.check(state.in_flight, state.window);
             let is_bulk_admitted = admission == BulkAdmission::Admitted;
-            let urgent_at = if is_urgent_limited { self.urgent.ready_at(now, in_flight) } else { now };
+            let urgent_at = if is_urgent_limited { self.urgent.ready_at(now, state.in_flight) } else { now };
             let kind = match self.next_kind(now, is_bulk_admitted, urgent_at, &mut source.wake_at) {
                 Some(kind) => kind,
                 None if !replies.is_empty() => PayloadKind::Reliable,
@@ -287,8 +292,7 @@ impl Sender {
                     break;
                 }
             };
-            let has_memory = allowance >= MAX_DATAGRAM || connection.unacked() == 0;
-            if budget < MAX_DATAGRAM || !has_memory || !connection.is_writable() {
+            if !state.admits(connection) {
                 source.has_backlog = true;
                 break;
             }
@@ -300,24 +304,49 @@ impl Sender {
             }
             let sent = payload.len() + MAX_DATAGRAM - size;
             // The session is open and has room: that was just checked.
-            let Ok(number) = connection.send_numbered(now, payload, allowance) else { break };
+            let Ok(number) = connection.send_numbered(now, &[], payload, state.allowance) else { break };
             if kind == PayloadKind::Droppable {
                 self.droppable.push(number, contents.newest_of, contents.expires_at);
                 self.bulk.on_urgent(now, sent);
                 self.urgent.on_sent(now, sent);
             }
-            in_flight += sent as u64;
-            budget = budget.saturating_sub(sent);
-            allowance = allowance.saturating_sub(MAX_DATAGRAM);
+            state.on_sent(sent);
         }
         connection.set_source(source);
+    }
+
+    /// Hands over messages of the only channel with messages that wait, if it is a reliable one, as long as each is alone in its
+    /// payload: nothing has to be chosen or packed. Those are most messages of whatever keeps the network busy.
+    fn fill_alone(&mut self, now: Instant, connection: &mut Connection, state: &mut FillState) {
+        let Self { channels, waiting, reliable, bulk, .. } = self;
+        if !waiting.is_power_of_two() || *waiting & *reliable == 0 {
+            return;
+        }
+        let position = waiting.trailing_zeros() as usize;
+        let Some(channel) = channels.get_mut(position).filter(|channel| channel.rate.is_none()) else { return };
+        let size = connection.max_message();
+        while state.admits(connection)
+            && bulk.check(state.in_flight, state.window) == BulkAdmission::Admitted
+            && let Some((number, message)) = channel.front_alone(size)
+        {
+            let header = message_header(channel.index, number as u16);
+            let sent = header.len() + message.len() + MAX_DATAGRAM - size;
+            if connection.send_numbered(now, &header, message, state.allowance).is_err() {
+                return;
+            }
+            channel.pop();
+            state.on_sent(sent);
+        }
+        if channel.is_empty() {
+            *waiting = 0;
+        }
     }
 
     /// Drops messages that wait and are late.
     fn expire_waiting(&mut self, now: Instant) {
         for (position, channel) in self.channels.iter_mut().enumerate() {
             if self.waiting & self.expiring & bit(position) != 0 {
-                channel.expire(now, &mut self.spare);
+                channel.expire(now);
             }
             if channel.is_empty() {
                 self.waiting &= !bit(position);
@@ -368,7 +397,7 @@ impl Sender {
                 return contents;
             }
         }
-        let Self { channels, waiting, order, writer, droppable, spare, .. } = self;
+        let Self { channels, waiting, order, writer, droppable, .. } = self;
         for group in order {
             if group.set & *waiting == 0 {
                 continue;
@@ -378,7 +407,7 @@ impl Sender {
                 let channel = channels.get_mut(index).filter(|_| *waiting & bit(index) != 0);
                 let Some(channel) = channel.filter(|channel| PayloadKind::of(channel.mode) == kind) else { continue };
                 let before = writer.len();
-                pack_channel(now, channel, writer, spare, |channel, mode, is_start, expires_at| {
+                pack_channel(now, channel, writer, |channel, mode, is_start, expires_at| {
                     if mode == ChannelMode::Sequenced {
                         if is_start {
                             droppable.supersede(now, channel, |number| connection.discard(number));
@@ -412,12 +441,11 @@ fn pack_channel(
     now: Instant,
     channel: &mut SendChannel,
     writer: &mut RecordWriter,
-    spare: &mut Vec<Vec<u8>>,
     mut on_part: impl FnMut(ChannelIndex, ChannelMode, bool, Option<Instant>),
 ) {
     let mut is_first = true;
     while let Some(front) = channel.front() {
-        let length = front.payload.as_bytes().len();
+        let length = front.len();
         let whole = writer.limit() - MESSAGE_HEADER;
         let fragment = writer.limit() - FRAGMENT_HEADER;
         let is_start = front.fragments_sent == 0;
@@ -439,20 +467,35 @@ fn pack_channel(
         let mode = channel.mode;
         let Some(front) = channel.start_front() else { return };
         on_part(own, mode, is_start, front.expires_at);
-        let bytes = front.payload.as_bytes();
+        let bytes = front.bytes;
         let sequence = front.number as u16;
         if is_whole {
             writer.message(own, sequence, bytes);
-            channel.pop(spare);
+            channel.pop();
             continue;
         }
         let count = length.div_ceil(fragment) as u16;
-        let index = front.fragments_sent;
+        let index = *front.fragments_sent;
         writer.fragment(own, sequence, index, count, bytes.get(offset..offset + part).unwrap_or_default());
-        front.fragments_sent += 1;
+        *front.fragments_sent += 1;
         if index + 1 == count {
-            channel.pop(spare);
+            channel.pop();
         }
+    }
+}
+
+impl FillState {
+    /// Whether another payload may be handed over.
+    fn admits(&self, connection: &Connection) -> bool {
+        let has_memory = self.allowance >= MAX_DATAGRAM || connection.unacked() == 0;
+        self.budget >= MAX_DATAGRAM && has_memory && connection.is_writable()
+    }
+
+    /// A payload was handed over, in a datagram of this size.
+    fn on_sent(&mut self, size: usize) {
+        self.in_flight += size as u64;
+        self.budget = self.budget.saturating_sub(size);
+        self.allowance = self.allowance.saturating_sub(MAX_DATAGRAM);
     }
 }
 

@@ -1,8 +1,9 @@
 //! The server side of sessions with channels.
 
 use super::{
-    ChannelFault, ChannelIndex, ChannelMode, ChannelTable, ChannelTableError, MessageId, Payload, TokenClaims,
-    TokenError, TokenVerifier,
+    ChannelFault, ChannelIndex, ChannelMode, ChannelTable, ChannelTableError, MessageId, TokenClaims, TokenError,
+    TokenVerifier,
+    message_store::OutgoingMessage,
     plain_session::PlainSession,
     player_session::{Layer, PlayerSession},
     receiver::PayloadSource,
@@ -175,6 +176,13 @@ impl ChannelServer {
         self.sessions.get(player).is_none_or(|player| player.layer.has_room(channel, length))
     }
 
+    /// Whether messages of a channel expire: then the time at which they are sent matters. The others may be sent with the time at
+    /// which datagrams were last handled or polled.
+    #[must_use]
+    pub fn is_expiring(&self, channel: ChannelIndex) -> bool {
+        self.table.is_expiring(channel)
+    }
+
     /// Sends a message to a player on a channel.
     ///
     /// # Errors
@@ -197,7 +205,7 @@ impl ChannelServer {
         {
             return Ok(id);
         }
-        let sent = own.layer.send_copy(now, channel, message)?;
+        let sent = own.layer.send(now, channel, OutgoingMessage::Borrowed(message))?;
         if !std::mem::replace(&mut own.is_woken, true) {
             self.wake(now, player);
         }
@@ -220,7 +228,7 @@ impl ChannelServer {
                 refused(player, SendError::UnknownPlayer);
                 continue;
             };
-            match own.layer.send(now, channel, Payload::Shared(message.clone())) {
+            match own.layer.send(now, channel, OutgoingMessage::Shared(&message)) {
                 Ok(_) if std::mem::replace(&mut own.is_woken, true) => {}
                 Ok(_) => self.wake(now, player),
                 Err(error) => refused(player, error),

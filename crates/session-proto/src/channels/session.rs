@@ -1,7 +1,8 @@
 //! One session with channels: the agreement on the table, then messages in both directions.
 
 use super::{
-    ChannelFault, ChannelIndex, ChannelTable, MessageId, Payload,
+    ChannelFault, ChannelIndex, ChannelTable, MessageId,
+    message_store::OutgoingMessage,
     receiver::{PayloadSource, Receiver, Replies},
     sender::{FillLimits, Sender},
 };
@@ -111,14 +112,14 @@ impl ChannelSession {
         }
     }
 
-    pub fn send(&mut self, now: Instant, channel: ChannelIndex, payload: Payload) -> Result<MessageId, SendError> {
+    pub fn send(
+        &mut self,
+        now: Instant,
+        channel: ChannelIndex,
+        message: OutgoingMessage<'_>,
+    ) -> Result<MessageId, SendError> {
         self.check_open()?;
-        self.sender.send(now, channel, payload)
-    }
-
-    pub fn send_copy(&mut self, now: Instant, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
-        self.check_open()?;
-        self.sender.send_copy(now, channel, message)
+        self.sender.send(now, channel, message)
     }
 
     /// Whether a message of this length may be one for [`send_directly`](Self::send_directly).
@@ -226,7 +227,7 @@ pub(super) fn send_hello(now: Instant, connection: &mut Connection, table: &Chan
     let mut writer = RecordWriter::new(connection.max_message());
     writer.hello(&table.entries(), token);
     // It is the first message of the session, so there is room; its size is bounded by the table and the token.
-    let _ = connection.send_numbered(now, writer.finish(), usize::MAX);
+    let _ = connection.send_numbered(now, &[], writer.finish(), usize::MAX);
 }
 
 /// Reads the peer's hello, and checks that its table is the same.

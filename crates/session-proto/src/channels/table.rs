@@ -176,6 +176,11 @@ impl ChannelTable {
         self.0.get(usize::from(channel.get()))
     }
 
+    /// Whether messages of a channel expire.
+    pub(super) fn is_expiring(&self, channel: ChannelIndex) -> bool {
+        self.get(channel).is_some_and(|known| known.mode == ChannelMode::Expiring)
+    }
+
     pub(super) fn entries(&self) -> Vec<TableEntry> {
         self.0.iter().map(Channel::entry).collect()
     }

@@ -3,8 +3,8 @@
 use crate::crypto::{Aead, ChaCha, Secret, SessionKeys};
 use rallypoint_wire::session::{
     ClientData, ClientDatagram, ClientSealed, MAX_ENCRYPTED_TO_CLIENT, MAX_ENCRYPTED_TO_SERVER, MAX_TO_CLIENT,
-    MAX_TO_SERVER, MessageNumber, Payload, Rand, SealInput, ServerData, ServerDatagram, ServerSealed, SlotIndex, TAG,
-    Text, Uid,
+    MAX_TO_SERVER, MessageNumber, PayloadParts, Rand, SealInput, ServerData, ServerDatagram, ServerSealed, SlotIndex,
+    TAG, Text, Uid,
 };
 
 /// The side of a session that a connection represents.
@@ -61,21 +61,22 @@ impl Codec {
         }
     }
 
-    /// Appends the datagram of a message. Returns false if the message is too long.
-    pub fn emit(&self, number: MessageNumber, message: &[u8], out: &mut Vec<u8>) -> bool {
+    /// Appends the datagram of a message of two parts, of which the first may be empty. Returns false if the message is too long.
+    pub fn emit(&self, number: MessageNumber, head: &[u8], body: &[u8], out: &mut Vec<u8>) -> bool {
         let Self { index, uid, .. } = *self;
         match (self.side, &self.protection) {
             (Side::Client, &Protection::Plain(rand)) => {
-                Payload::new(message).map(|payload| ClientData { number, index, uid, rand, payload }.emit(out)).is_ok()
+                let payload = PayloadParts::new(head, body);
+                payload.map(|payload| ClientData::emit_parts(number, index, uid, rand, payload, out)).is_ok()
             }
             (Side::Server, Protection::Plain(_)) => {
-                Payload::new(message).map(|payload| ServerData { number, payload }.emit(out)).is_ok()
+                PayloadParts::new(head, body).map(|payload| ServerData::emit_parts(number, payload, out)).is_ok()
             }
-            (Side::Client, Protection::Sealed { ours, .. }) => Payload::new(message).is_ok_and(|payload| {
+            (Side::Client, Protection::Sealed { ours, .. }) => PayloadParts::new(head, body).is_ok_and(|payload| {
                 let seal = |input: &SealInput, text: &mut [u8], tag: &mut [u8; TAG]| ours.seal(input, text, tag);
                 ClientSealed::emit_with(number, index, uid, payload, out, seal).is_ok()
             }),
-            (Side::Server, Protection::Sealed { ours, .. }) => Payload::new(message).is_ok_and(|payload| {
+            (Side::Server, Protection::Sealed { ours, .. }) => PayloadParts::new(head, body).is_ok_and(|payload| {
                 let seal = |input: &SealInput, text: &mut [u8], tag: &mut [u8; TAG]| ours.seal(input, text, tag);
                 ServerSealed::emit_with(number, index, uid, payload, out, seal).is_ok()
             }),

@@ -4,6 +4,8 @@
 //! both transmissions shows, which happens with the square of the probability. The two kinds of observations are combined
 //! according to how much each of them says.
 
+use super::average::cut_off;
+
 /// Number of messages over which the loss is averaged: 68 s of a game that sends 60 per second. With fewer, chance alone would
 /// change the displayed loss by more than a tenth.
 const MEMORY: f64 = 4_096.0;
@@ -53,8 +55,8 @@ impl LossMeter {
 
 impl Observations {
     fn decay(&mut self) {
-        self.count -= self.count / MEMORY;
-        self.lost -= self.lost / MEMORY;
+        self.count = cut_off(self.count - self.count / MEMORY);
+        self.lost = cut_off(self.lost - self.lost / MEMORY);
     }
 
     fn share(&self) -> f64 {
@@ -66,6 +68,18 @@ impl Observations {
 mod tests {
     use super::*;
     use crate::rng::SecretRng;
+
+    #[test]
+    fn a_loss_long_ago_is_forgotten_and_not_subnormal() {
+        let mut meter = LossMeter::default();
+        meter.add(true, true);
+        meter.add(false, true);
+        for _ in 0..200_000 {
+            meter.add(false, false);
+        }
+        assert_eq!((meter.single.lost, meter.copied.lost, meter.copied.count), (0.0, 0.0, 0.0));
+        assert!(meter.single.count > 0.99 * MEMORY);
+    }
 
     #[test]
     fn the_loss_is_measured_with_and_without_copies() {

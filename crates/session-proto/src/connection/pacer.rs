@@ -29,7 +29,8 @@ impl Pacer {
 
     /// Whether a datagram may be sent, at this rate. The credit may become negative by one datagram.
     pub fn is_ready(&mut self, now: Instant, rate: impl FnOnce() -> f64) -> bool {
-        if now == self.at {
+        // A frame may send with the time at which it began, after something else was sent with a later one.
+        if now <= self.at {
             self.is_waiting = self.credit <= 0.0;
             return !self.is_waiting;
         }

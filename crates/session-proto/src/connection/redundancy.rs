@@ -8,6 +8,7 @@
 //! Where the loss comes from a full queue, copies make it worse. So nothing is copied while the round-trip time shows a queue,
 //! and copying that coincides with a queue, or does not lower the loss, is suspended, each time for longer.
 
+use super::average::cut_off;
 use std::{
     ops::RangeInclusive,
     time::{Duration, Instant},
@@ -118,7 +119,7 @@ impl Redundancy {
 
     /// The first transmission of an uncopied message turned out to be lost or received; `rtt` is the round-trip time.
     pub fn on_first_transmission(&mut self, now: Instant, lost: bool, rtt: Duration) {
-        self.loss += (f64::from(u8::from(lost)) - self.loss) * LOSS_WEIGHT;
+        self.loss = cut_off(self.loss + (f64::from(u8::from(lost)) - self.loss) * LOSS_WEIGHT);
         if !lost {
             return;
         }
@@ -152,7 +153,8 @@ impl Redundancy {
     /// A copied message turned out to be lost both times, or received.
     pub fn on_copied_message(&mut self, now: Instant, lost: bool) {
         self.copied = self.copied.saturating_add(1);
-        self.copied_loss += (f64::from(u8::from(lost)) - self.copied_loss) * COPIED_LOSS_WEIGHT;
+        let copied_loss = self.copied_loss + (f64::from(u8::from(lost)) - self.copied_loss) * COPIED_LOSS_WEIGHT;
+        self.copied_loss = cut_off(copied_loss);
         if lost && self.copied > MIN_COPIED && self.copied_loss > MAX_COPIED_LOSS {
             self.suspend(now);
         }
@@ -250,5 +252,23 @@ impl Bucket {
     /// matters.
     fn has_quarter(&self) -> bool {
         self.tokens * 4.0 > self.rate * DEPTH
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_long_ago_is_forgotten_and_not_subnormal() {
+        let now = Instant::now();
+        let mut redundancy = Redundancy::new(now, 16_000);
+        redundancy.on_first_transmission(now, true, Duration::from_millis(50));
+        redundancy.on_copied_message(now, true);
+        for _ in 0..100_000 {
+            redundancy.on_first_transmission(now, false, Duration::from_millis(50));
+            redundancy.on_copied_message(now, false);
+        }
+        assert_eq!((redundancy.loss, redundancy.copied_loss), (0.0, 0.0));
     }
 }

@@ -53,15 +53,17 @@ impl Connection {
         *wake_at = Some(wake_at.map_or(at, |earlier| earlier.min(at)));
     }
 
-    /// Queues a message of at least one byte, and returns its number.
+    /// Queues a message of at least one byte, in two parts of which the first may be empty, and returns its number.
+    #[inline]
     pub(crate) fn send_numbered(
         &mut self,
         now: Instant,
-        message: &[u8],
+        head: &[u8],
+        body: &[u8],
         allowance: usize,
     ) -> Result<MessageNumber, SendError> {
         let number = self.send.buffer.next_number();
-        self.send(now, message, allowance).map(|()| number)
+        self.send_parts(now, head, body, allowance).map(|()| number)
     }
 
     /// The bytes of this message are of no use any more: if it has to be resent, a message without bytes takes its number.
@@ -113,7 +115,7 @@ impl Connection {
         }
         let mut datagram = std::mem::take(&mut self.send.scratch);
         datagram.clear();
-        if self.codec.emit(number, &[], &mut datagram) {
+        if self.codec.emit(number, &[], &[], &mut datagram) {
             self.send.buffer.replace(number, &datagram);
             self.stats.discarded += 1;
         }

@@ -28,7 +28,7 @@ mod writer;
 
 pub use hello::{Hello, MAX_TOKEN, TableEntry, VERSION};
 pub use record::{ControlRecord, Record, Records, Sequences, records, whole_message};
-pub use writer::{MAX_SEQUENCES, RecordWriter};
+pub use writer::{MAX_SEQUENCES, RecordWriter, message_header, messages_share_payload};
 
 /// Ends the game of a login whose session carries channels (W110): a server without them refuses such a login (S18).
 pub const GAME_SUFFIX: &str = "+m1";

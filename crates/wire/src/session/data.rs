@@ -30,6 +30,13 @@ const PROTECTED: usize = CRC + 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload<'a, const MAX: usize>(&'a [u8]);
 
+/// A message to send whose header and body a layer above keeps apart, of at most `MAX` bytes together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayloadParts<'a, const MAX: usize> {
+    head: &'a [u8],
+    body: &'a [u8],
+}
+
 /// A message from a client, in a plain session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientData<'a> {
@@ -102,9 +109,43 @@ impl<'a, const MAX: usize> Payload<'a, MAX> {
 
     #[inline]
     fn emit(self, writer: &mut Writer<'_>) {
+        PayloadParts::from(self).emit(writer);
+    }
+}
+
+impl<'a, const MAX: usize> PayloadParts<'a, MAX> {
+    /// Creates a payload of two parts.
+    ///
+    /// # Errors
+    /// If together they exceed the limit, which the error names (S33).
+    pub const fn new(head: &'a [u8], body: &'a [u8]) -> Result<Self, FieldError> {
+        let length = head.len() + body.len();
+        if length <= MAX { Ok(Self { head, body }) } else { Err(FieldError::TooLong { limit: MAX, length }) }
+    }
+
+    const fn len(self) -> usize {
+        self.head.len() + self.body.len()
+    }
+
+    #[inline]
+    fn emit(self, writer: &mut Writer<'_>) {
         // At most 497, the largest limit of all fields.
-        writer.u16_le(self.0.len() as u16);
-        writer.bytes(self.0);
+        writer.u16_le(self.len() as u16);
+        self.emit_bytes(writer);
+    }
+
+    #[inline]
+    fn emit_bytes(self, writer: &mut Writer<'_>) {
+        if !self.head.is_empty() {
+            writer.bytes(self.head);
+        }
+        writer.bytes(self.body);
+    }
+}
+
+impl<'a, const MAX: usize> From<Payload<'a, MAX>> for PayloadParts<'a, MAX> {
+    fn from(payload: Payload<'a, MAX>) -> Self {
+        Self { head: &[], body: payload.0 }
     }
 }
 
@@ -127,13 +168,24 @@ impl<'a> ClientData<'a> {
 
     /// Appends the datagram.
     pub fn emit(&self, out: &mut Vec<u8>) {
-        out.reserve(Self::HEADER + self.payload.0.len());
+        Self::emit_parts(self.number, self.index, self.uid, self.rand, self.payload.into(), out);
+    }
+
+    /// Appends the datagram of a message of two parts.
+    #[inline]
+    pub fn emit_parts(
+        number: MessageNumber,
+        index: SlotIndex,
+        uid: Uid,
+        rand: Rand,
+        payload: PayloadParts<'_, MAX_TO_SERVER>,
+        out: &mut Vec<u8>,
+    ) {
+        out.reserve(Self::HEADER + payload.len());
         emit_protected(kind::DATA, out, |writer| {
-            self.number.emit(writer);
-            self.index.emit(writer);
-            self.uid.emit(writer);
-            self.rand.emit(writer);
-            self.payload.emit(writer);
+            emit_identity(number, index, uid, writer);
+            rand.emit(writer);
+            payload.emit(writer);
         });
     }
 }
@@ -171,13 +223,14 @@ impl<'a> ClientSealed<'a> {
         number: MessageNumber,
         index: SlotIndex,
         uid: Uid,
-        message: Payload<'_, MAX_ENCRYPTED_TO_SERVER>,
+        message: impl Into<PayloadParts<'a, MAX_ENCRYPTED_TO_SERVER>>,
         out: &mut Vec<u8>,
         seal: impl FnOnce(&SealInput, &mut [u8], &mut [u8; TAG]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let input = SealInput::new(number, index, uid, message.0.len() + TAG);
+        let message = message.into();
+        let input = SealInput::new(number, index, uid, message.len() + TAG);
         let header = |writer: &mut Writer<'_>| emit_identity(number, index, uid, writer);
-        emit_sealed(header, message.0, out, |message, tag| seal(&input, message, tag))
+        emit_sealed(header, message, out, |message, tag| seal(&input, message, tag))
     }
 
     /// The nonce and associated data for decrypting the message.
@@ -200,10 +253,16 @@ impl<'a> ServerData<'a> {
 
     /// Appends the datagram.
     pub fn emit(&self, out: &mut Vec<u8>) {
-        out.reserve(Self::HEADER + self.payload.0.len());
+        Self::emit_parts(self.number, self.payload.into(), out);
+    }
+
+    /// Appends the datagram of a message of two parts.
+    #[inline]
+    pub fn emit_parts(number: MessageNumber, payload: PayloadParts<'_, MAX_TO_CLIENT>, out: &mut Vec<u8>) {
+        out.reserve(Self::HEADER + payload.len());
         emit_protected(kind::DATA, out, |writer| {
-            self.number.emit(writer);
-            self.payload.emit(writer);
+            number.emit(writer);
+            payload.emit(writer);
         });
     }
 }
@@ -236,13 +295,14 @@ impl<'a> ServerSealed<'a> {
         number: MessageNumber,
         index: SlotIndex,
         uid: Uid,
-        message: Payload<'_, MAX_ENCRYPTED_TO_CLIENT>,
+        message: impl Into<PayloadParts<'a, MAX_ENCRYPTED_TO_CLIENT>>,
         out: &mut Vec<u8>,
         seal: impl FnOnce(&SealInput, &mut [u8], &mut [u8; TAG]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let input = SealInput::new(number, index, uid, message.0.len() + TAG);
+        let message = message.into();
+        let input = SealInput::new(number, index, uid, message.len() + TAG);
         let header = |writer: &mut Writer<'_>| number.emit(writer);
-        emit_sealed(header, message.0, out, |message, tag| seal(&input, message, tag))
+        emit_sealed(header, message, out, |message, tag| seal(&input, message, tag))
     }
 
     /// The nonce and associated data for decrypting a message to the client with this index and UID.
@@ -288,9 +348,9 @@ fn emit_protected(kind: u8, out: &mut Vec<u8>, fields: impl FnOnce(&mut Writer<'
 
 /// Writes an encrypted message: after `header` its length, the ciphertext and the tag.
 #[inline]
-fn emit_sealed<E>(
+fn emit_sealed<E, const MAX: usize>(
     header: impl FnOnce(&mut Writer<'_>),
-    message: &[u8],
+    message: PayloadParts<'_, MAX>,
     out: &mut Vec<u8>,
     seal: impl FnOnce(&mut [u8], &mut [u8; TAG]) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -302,7 +362,7 @@ fn emit_sealed<E>(
         // At most 496: both kinds of message check it.
         writer.u16_le((message.len() + TAG) as u16);
         let at = writer.written();
-        writer.bytes(message);
+        message.emit_bytes(writer);
         writer.bytes(&[0; TAG]);
         if let Some((message, tag)) = writer.since_mut(at).split_last_chunk_mut() {
             sealed = seal(message, tag);
@@ -401,6 +461,27 @@ mod tests {
         let data = ServerSealed::parse(Reader::new(&out[1..])).unwrap();
         assert_eq!(Some(data.seal_input(index(), UID)), input);
         assert_eq!(out.len(), 507);
+    }
+
+    #[test]
+    fn s33_two_parts_are_one_payload() {
+        let (head, body) = ([1, 2, 3], [7; 480]);
+        let whole = [&head[..], &body[..]].concat();
+        let (mut out, mut parts) = (Vec::new(), Vec::new());
+        ServerData { number: NUMBER, payload: Payload::new(&whole).unwrap() }.emit(&mut out);
+        ServerData::emit_parts(NUMBER, PayloadParts::new(&head, &body).unwrap(), &mut parts);
+        let rand = Rand::new(9);
+        ClientData { number: NUMBER, index: index(), uid: UID, rand, payload: Payload::new(&whole).unwrap() }
+            .emit(&mut out);
+        ClientData::emit_parts(NUMBER, index(), UID, rand, PayloadParts::new(&head, &body).unwrap(), &mut parts);
+        let (head, body) = (&head[..2], &body[..450]);
+        let whole = [head, body].concat();
+        ServerSealed::emit_with(NUMBER, index(), UID, Payload::new(&whole).unwrap(), &mut out, seal).unwrap();
+        ServerSealed::emit_with(NUMBER, index(), UID, PayloadParts::new(head, body).unwrap(), &mut parts, seal)
+            .unwrap();
+        assert_eq!(out, parts);
+        let too_long = PayloadParts::<MAX_TO_SERVER>::new(&[1; 5], &[7; 480]);
+        assert_eq!(too_long, Err(FieldError::TooLong { limit: 484, length: 485 }));
     }
 
     #[test]

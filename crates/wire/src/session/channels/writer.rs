@@ -10,6 +10,21 @@ use alloc::{vec, vec::Vec};
 /// Maximum number of sequences that [`RecordWriter::receipt`] writes into one record.
 pub const MAX_SEQUENCES: usize = 64;
 
+/// The bytes before the body of a message that is alone in its payload: with the body they are what [`RecordWriter`] writes.
+#[must_use]
+#[inline]
+pub fn message_header(channel: ChannelIndex, sequence: u16) -> [u8; MESSAGE_HEADER] {
+    let [low, high] = sequence.to_le_bytes();
+    [KIND_MESSAGE | channel.get(), low, high]
+}
+
+/// Whether messages with bodies of these lengths share a payload of at most `limit` bytes.
+#[must_use]
+#[inline]
+pub fn messages_share_payload(limit: usize, first: usize, second: usize) -> bool {
+    LENGTH + 2 * MESSAGE_HEADER + first + second <= limit
+}
+
 /// Packs records into one payload. The buffer is reused: nothing is allocated per payload.
 ///
 /// Each call that adds a record returns false if there is no room for it; then nothing has changed.
@@ -72,20 +87,6 @@ impl RecordWriter {
     /// Adds a whole message.
     pub fn message(&mut self, channel: ChannelIndex, sequence: u16, body: &[u8]) -> bool {
         self.record(KIND_MESSAGE | channel.get(), sequence.to_le_bytes(), body)
-    }
-
-    /// A payload of at most `limit` bytes that consists of one whole message, if that fits: a shorter way to
-    /// [`start`](Self::start), [`message`](Self::message) and [`finish`](Self::finish).
-    pub fn single(&mut self, limit: usize, channel: ChannelIndex, sequence: u16, body: &[u8]) -> Option<&[u8]> {
-        self.start(limit);
-        self.is_finished = true;
-        let payload = self.bytes.get_mut(..MESSAGE_HEADER + body.len())?;
-        let (header, rest) = payload.split_first_chunk_mut()?;
-        let [low, high] = sequence.to_le_bytes();
-        *header = [KIND_MESSAGE | channel.get(), low, high];
-        rest.copy_from_slice(body);
-        self.len = payload.len();
-        (payload.len() <= limit).then_some(payload)
     }
 
     /// Adds a part of a message.
