@@ -163,6 +163,10 @@ fn the_figures_of_a_redis_cluster_are_those_of_the_master_with_the_keys() {
         let (_, document) = status_json(&store.url());
         assert_eq!((&document["max_memory"], &document["role"]), (&limit.into(), &"master".into()), "{document}");
     }
+    // One address would do until the next failover, but only one.
+    let (code, document) = status_json(&master.url());
+    assert_eq!(code, Some(1));
+    assert!(document["problem"].as_str().unwrap().contains("is part of a Redis Cluster"), "{document}");
 }
 
 /// Evicting one key would take a part of all servers with it.

@@ -85,10 +85,12 @@ fn a_wrong_user_or_password() {
         assert!(text.contains("user or password: check them in its address"), "{text}");
     }
     let Some(store) = RedisServer::start(&[]) else { return };
-    let rights = ["ACL", "SETUSER", "limited", "on", ">hunter2", "~other:*", "+@all"];
-    assert_eq!(store.command(&rights), "OK");
-    let text = refusal(&store.url().replace("://", "://limited:hunter2@"));
-    assert!(text.contains("lacks a right"), "{text}");
+    for rights in [&["~other:*", "+@all"][..], &["~*", "+@read"], &["~*", "+@read", "+@scripting", "+@connection"]] {
+        let user = ["ACL", "SETUSER", "limited", "reset", "on", ">hunter2"];
+        assert_eq!(store.command(&[&user[..], rights].concat()), "OK");
+        let text = refusal(&store.url().replace("://", "://limited:hunter2@"));
+        assert!(text.contains("lacks a right"), "{rights:?}: {text}");
+    }
 }
 
 #[test]

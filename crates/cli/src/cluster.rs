@@ -92,15 +92,17 @@ fn table(status: &StoreStatus, name: &str) -> String {
         (Some(used), _) => megabytes(used),
         (None, _) => unknown(),
     };
-    let _ = writeln!(text, "cluster   {name}: {} servers, change {}", status.servers, status.seq);
+    let figure = |figure: Option<u64>| figure.map_or_else(unknown, |figure| figure.to_string());
+    let _ =
+        writeln!(text, "cluster   {name}, servers: {}, last change: {}", figure(status.servers), figure(status.seq));
     let _ = writeln!(
         text,
-        "store     {} at {}, {}, {memory}, {:.1} ms, {} log records",
+        "store     {} at {}, {}, {memory}, {:.1} ms, log records: {}",
         status.server.clone().unwrap_or_else(unknown),
         status.store,
         status.role.clone().unwrap_or_else(unknown),
         status.round_trip_ms.unwrap_or_default(),
-        status.log_records,
+        figure(status.log_records),
     );
     if let Some(warning) = &status.warning {
         let _ = writeln!(text, "warning   {warning}");
@@ -162,9 +164,9 @@ mod tests {
             used_memory: Some(2_500_000),
             max_memory: Some(100_000_000),
             round_trip_ms: Some(0.31),
-            seq: 77,
-            servers: 12,
-            log_records: 60,
+            seq: Some(77),
+            servers: Some(12),
+            log_records: Some(60),
             nodes: vec![
                 node("berlin", NodeHealth::Live, 5),
                 node("lima", NodeHealth::Unstable, 5),
@@ -174,8 +176,8 @@ mod tests {
         };
         assert_eq!(
             table(&status, "main"),
-            "cluster   main: 12 servers, change 77\n\
-             store     Redis 7.0.15 at redis://store:6379, master, 2.5 MB of 100.0 MB, 0.3 ms, 60 log records\n\
+            "cluster   main, servers: 12, last change: 77\n\
+             store     Redis 7.0.15 at redis://store:6379, master, 2.5 MB of 100.0 MB, 0.3 ms, log records: 60\n\
              warning   keys are dropped\n\n\
              node    version  state                behind  listed  to store\n\
              berlin  0.1.0    live                      0      12  0.4 ms\n\

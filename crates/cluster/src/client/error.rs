@@ -30,12 +30,18 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
         _ if ["NOAUTH", "WRONGPASS"].contains(&code) => rejected(format!(
             "the store at {url} requires another user or password: check them in its address ({text})"
         )),
-        ErrorKind::AuthenticationFailed => rejected(format!(
-            "the store at {url} does not accept the user or password: check them in its address ({text})"
-        )),
-        ErrorKind::Server(ServerErrorKind::NoPerm) => rejected(format!(
-            "the user of the store at {url} lacks a right: allow it all commands on the keys {{rp:*}}* ({text})"
-        )),
+        // Of a Redis Cluster, the reason is only in the text.
+        _ if error.kind() == ErrorKind::AuthenticationFailed || text.contains("AuthenticationFailed") => rejected(
+            format!("the store at {url} does not accept the user or password: check them in its address ({text})"),
+        ),
+        // Inside a script, it is an error of the script.
+        _ if error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm)
+            || text.contains("user executing the script can't") =>
+        {
+            rejected(format!(
+                "the user of the store at {url} lacks a right: it needs ~{{rp:NAME}}:* +@read +@write +@scripting +@connection ({text})"
+            ))
+        }
         _ if NOT_WRITABLE.contains(&code) => (
             StoreErrorKind::ReadOnly,
             format!("the store at {url} refuses changes: it must be a master with memory and disk space left ({text})"),
@@ -52,9 +58,7 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
         )),
         ErrorKind::Server(
             ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::CrossSlot | ServerErrorKind::ClusterDown,
-        ) if !url.is_cluster() => rejected(format!(
-            "the server at {url} is part of a Redis Cluster: name several of its servers, redis://host:7000,host:7001 ({text})"
-        )),
+        ) if !url.is_cluster() => return part_of_a_cluster(url),
         _ if text.contains("unknown command 'SCRIPT'") => rejected(format!(
             "the server at {url} does not execute scripts: if it is Sentinel, write redis+sentinel://host:26379/service"
         )),
@@ -66,6 +70,9 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
         }
         ErrorKind::Parse | ErrorKind::UnexpectedReturnType | ErrorKind::RESP3NotSupported => {
             rejected(format!("the server at {url} is not Redis or Valkey: check the address of the store ({text})"))
+        }
+        ErrorKind::Io if text.contains("Parse error") => {
+            rejected(format!("the servers at {url} are not Redis or Valkey: check the address of the store ({text})"))
         }
         ErrorKind::InvalidClientConfig => rejected(format!("the store at {url} cannot be used: {text}")),
         ErrorKind::MasterNameNotFoundBySentinel => {
@@ -161,6 +168,15 @@ pub(super) fn tls_mismatch(url: &StoreUrl, mismatch: TlsMismatch) -> StoreError 
             )
         }
     };
+    StoreError { kind: StoreErrorKind::Rejected, message }
+}
+
+/// One server of a Redis Cluster, which may have the keys now, and not after a failover.
+pub(super) fn part_of_a_cluster(url: &StoreUrl) -> StoreError {
+    let message = format!(
+        "the server at {url} is part of a Redis Cluster: name several of its servers, redis://host:7000,host:7001, or the same \
+         one twice"
+    );
     StoreError { kind: StoreErrorKind::Rejected, message }
 }
 

@@ -12,6 +12,8 @@ const MIN_VERSION: u32 = 7;
 pub(crate) struct StoreInfo {
     /// Program and version: `Redis 7.0.15`.
     pub server: Option<String>,
+    /// Whether it is part of a Redis Cluster.
+    pub is_clustered: bool,
     /// `master` or `slave`.
     pub role: Option<String>,
     /// Memory in use, in bytes.
@@ -32,6 +34,7 @@ impl StoreInfo {
         let valkey = field("valkey_version").map(|version| format!("Valkey {version}"));
         Self {
             server: valkey.or_else(|| field("redis_version").map(|version| format!("Redis {version}"))),
+            is_clustered: field("cluster_enabled").is_some_and(|enabled| enabled == "1"),
             role: field("role"),
             used_memory: number("used_memory"),
             max_memory: number("maxmemory"),
@@ -57,14 +60,17 @@ impl StoreInfo {
 
 impl StoreClient {
     /// Reads what the store reports about itself: in a Redis Cluster, what the master with the keys of this cluster does. `None` if the user
-    /// may not read it.
+    /// may not read it. A server of a Redis Cluster that is addressed as if it were alone is an error.
     pub(crate) async fn info(&self, connection: &mut StoreConnection) -> Result<Option<StoreInfo>, StoreError> {
         let url = self.connector.url();
         // All sections, because earlier versions do not take several names.
         let info = connection.query_at(&self.keys.all[0], redis::cmd("INFO"));
         let info = tokio::time::timeout(REQUEST_TIMEOUT, info).await.map_err(|_| error::timeout(url))?;
         match info {
-            Ok(info) => Ok(Some(StoreInfo::parse(&text(info)))),
+            Ok(info) => {
+                let info = StoreInfo::parse(&text(info));
+                if info.is_clustered && !url.is_cluster() { Err(error::part_of_a_cluster(url)) } else { Ok(Some(info)) }
+            }
             Err(error) if error.code() == Some("NOPERM") => Ok(None),
             Err(error) => Err(store_error(url, &error)),
         }

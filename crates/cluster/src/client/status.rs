@@ -48,13 +48,13 @@ pub struct StoreStatus {
     /// Version of the layout of the store.
     pub format: Option<u32>,
     /// Number of the last change.
-    pub seq: u64,
+    pub seq: Option<u64>,
     /// Number of servers.
-    pub servers: u64,
+    pub servers: Option<u64>,
     /// Number of records in the log.
-    pub log_records: u64,
+    pub log_records: Option<u64>,
     /// Number of bans, in force or lifted.
-    pub bans: u64,
+    pub bans: Option<u64>,
     /// The nodes that reported in the last hour, except those that were stopped.
     pub nodes: Vec<StoreNode>,
 }
@@ -145,9 +145,9 @@ impl StoreClient {
         status.used_memory = info.used_memory;
         status.max_memory = info.max_memory;
         self.read_meta(connection, status).await?;
-        status.servers = self.count(connection, "HLEN", ENTRY).await?;
-        status.log_records = self.count(connection, "XLEN", LOG).await?;
-        status.bans = self.count(connection, "HLEN", BAN).await?;
+        status.servers = Some(self.count(connection, "HLEN", ENTRY).await?);
+        status.log_records = Some(self.count(connection, "XLEN", LOG).await?);
+        status.bans = Some(self.count(connection, "HLEN", BAN).await?);
         let refusal = self.write_refusal(connection).await?;
         status.is_writable = refusal.as_ref().map(Option::is_none);
         let mut command = redis::cmd("HGETALL");
@@ -190,7 +190,7 @@ impl StoreClient {
         };
         status.is_set_up = fields.iter().any(Option::is_some);
         status.format = number(0).map(|format| format.try_into().unwrap_or(u32::MAX));
-        status.seq = number(1).unwrap_or(0);
+        status.seq = number(1);
         if status.is_set_up {
             let lost = META_FIELDS.iter().zip(&fields).filter(|(_, value)| value.is_none());
             status.lost_fields = lost.map(|(name, _)| *name).collect();
