@@ -20,24 +20,46 @@ fn nodes(store: &RedisServer) -> [Lobby; 2] {
     nodes
 }
 
-/// Breaks the store, and repairs it. Meanwhile the first node accepts a server.
-fn break_and_repair(nodes: &[Lobby; 2], problem: &str, break_it: impl FnOnce(), repair: impl FnOnce()) {
+/// Breaks the store, and repairs it. Meanwhile the first node accepts a server. `code` and `problem` are the reason as programs and the log
+/// have it.
+fn break_and_repair(nodes: &[Lobby; 2], code: &str, problem: &str, break_it: impl FnOnce(), repair: impl FnOnce()) {
     break_it();
     let new = GameServer::named("c").port(8192);
     nodes[0].register(&new);
     nodes[0].wait_until_listed(&["a", "b", "c"]);
     nodes[0].wait_until_logged("no contact with the cluster's store");
     assert!(nodes[0].log().contains(problem), "{}", nodes[0].log());
-    eventually("the node reports it", || {
-        let (status, body) = http_get(nodes[0].http(), "/readyz");
-        status == 200 && body.contains("degraded")
+    assert!(nodes[0].log().contains(code), "{}", nodes[0].log());
+    let ready = || http_get(nodes[0].http(), "/readyz");
+    let is_reported = |(status, body): &(u16, String)| {
+        *status == 200
+            && body.contains(r#""status":"degraded""#)
+            && body.contains(&format!(r#""cluster_problem":{{"code":"{code}""#))
+    };
+    eventually("the node reports it", || is_reported(&ready()));
+    // It tries again and again, and has contact for a moment each time: that is no end of the outage.
+    let failures = failures(&nodes[0]);
+    eventually("the node has tried again", || {
+        let ready = ready();
+        assert!(is_reported(&ready) && !ready.1.contains("redis://"), "{ready:?}");
+        self::failures(&nodes[0]) >= failures + 3
     });
     repair();
     for node in nodes {
         node.wait_until_listed(&["a", "b", "c"]);
     }
     nodes[0].wait_until_logged("in contact with the cluster's store again");
-    assert_eq!(nodes[0].log().matches("no contact with the cluster's store").count(), 1, "{}", nodes[0].log());
+    for message in ["no contact with the cluster's store", "in contact with the cluster's store again"] {
+        assert_eq!(nodes[0].log().matches(message).count(), 1, "{}", nodes[0].log());
+    }
+    assert!(!ready().1.contains("cluster_problem"), "{:?}", ready());
+}
+
+/// Number of requests to the store that have failed.
+fn failures(node: &Lobby) -> u64 {
+    let (_, metrics) = http_get(node.http(), "/metrics");
+    let name = "rallypoint_cluster_events_total{event=\"failures\"} ";
+    metrics.lines().find_map(|line| line.strip_prefix(name)?.parse().ok()).expect("a counter")
 }
 
 fn run(store: &RedisServer, command: &[&str]) {
@@ -50,7 +72,7 @@ fn a_master_that_was_demoted() {
     let Some(store) = RedisServer::start(&[]) else { return };
     let nodes = nodes(&store);
     let demote = || run(&store, &["REPLICAOF", "127.0.0.1", "1"]);
-    break_and_repair(&nodes, "refuses changes", demote, || run(&store, &["REPLICAOF", "NO", "ONE"]));
+    break_and_repair(&nodes, "store_read_only", "refuses changes", demote, || run(&store, &["REPLICAOF", "NO", "ONE"]));
 }
 
 #[test]
@@ -58,7 +80,9 @@ fn a_store_without_memory() {
     let Some(store) = RedisServer::start(&[]) else { return };
     let nodes = nodes(&store);
     let fill = || run(&store, &["CONFIG", "SET", "maxmemory", "1"]);
-    break_and_repair(&nodes, "refuses changes", fill, || run(&store, &["CONFIG", "SET", "maxmemory", "0"]));
+    break_and_repair(&nodes, "store_read_only", "refuses changes", fill, || {
+        run(&store, &["CONFIG", "SET", "maxmemory", "0"])
+    });
 }
 
 #[test]
@@ -66,7 +90,7 @@ fn a_store_that_hangs() {
     let Some(store) = RedisServer::start(&[]) else { return };
     let nodes = nodes(&store);
     let resume = || store.signal(Signal::CONT);
-    break_and_repair(&nodes, "does not answer in time", || store.signal(Signal::STOP), resume);
+    break_and_repair(&nodes, "store_unreachable", "does not answer in time", || store.signal(Signal::STOP), resume);
 }
 
 #[test]
@@ -77,8 +101,32 @@ fn keys_with_values_of_another_program() {
         run(&store, &["DEL", "{rp:rallypoint}:entry"]);
         run(&store, &["SET", "{rp:rallypoint}:entry", "garbage"]);
     };
-    break_and_repair(&nodes, "has other values", spoil, || run(&store, &["DEL", "{rp:rallypoint}:entry"]));
+    break_and_repair(&nodes, "store_foreign_value", "has other values", spoil, || {
+        run(&store, &["DEL", "{rp:rallypoint}:entry"])
+    });
     eventually("the store has all servers", || store.command(&["HLEN", "{rp:rallypoint}:entry"]) == "3");
+}
+
+/// The nodes set the store up again and write what they have.
+#[test]
+fn metadata_that_is_lost_is_written_again() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = nodes(&store);
+    for field in ["format", "secret", "epoch", "seq", "token"] {
+        run(&store, &["HDEL", "{rp:rallypoint}:meta", field]);
+        eventually("the field is there again", || {
+            field == "token" || store.command(&["HEXISTS", "{rp:rallypoint}:meta", field]) == "1"
+        });
+        eventually("the store has all servers", || store.command(&["HLEN", "{rp:rallypoint}:entry"]) == "2");
+        nodes.iter().for_each(|node| node.wait_until_listed(&["a", "b"]));
+    }
+    nodes[0].register(&GameServer::named("c").port(8192));
+    nodes.iter().for_each(|node| node.wait_until_listed(&["a", "b", "c"]));
+    for node in &nodes {
+        eventually("the node is in contact", || {
+            http_get(node.http(), "/readyz").1.contains(r#""cluster":"connected""#)
+        });
+    }
 }
 
 #[test]
@@ -139,7 +187,8 @@ fn huge_values_are_not_kept() {
     }
     eventually("it is counted", || {
         let (_, metrics) = http_get(third.http(), "/metrics");
-        metrics.lines().any(|line| line == "rallypoint_cluster_events_total{event=\"malformed\"} 1")
+        // The entry and the ban.
+        metrics.lines().any(|line| line == "rallypoint_cluster_events_total{event=\"malformed\"} 2")
     });
     for node in &nodes {
         eventually("the node is in contact", || {

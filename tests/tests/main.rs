@@ -6,6 +6,7 @@ mod caps;
 mod check_config;
 mod clients_that_never_read;
 mod cluster;
+mod cluster_bans;
 mod cluster_broken_store;
 mod cluster_clocks;
 mod cluster_partition;

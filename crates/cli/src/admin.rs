@@ -23,7 +23,13 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         return print_stdout(&format!("{}\n", new_token()?)).map(|()| Exit::Answered);
     }
     let client = Client::new(args)?;
-    let result = runtime::block_on(async { Ok(execute(&client, &args.verb).await) })?;
+    let result = runtime::block_on(async {
+        let result = execute(&client, &args.verb).await;
+        if let (Ok(_), Verb::Ban(_) | Verb::Unban(_) | Verb::Unlist(_)) = (&result, &args.verb) {
+            warn_about_cluster(&client).await;
+        }
+        Ok(result)
+    })?;
     match result {
         Ok(output) => {
             let text = if args.json { format!("{}\n", output.json) } else { output.text };
@@ -97,6 +103,16 @@ async fn unban(client: &Client, args: &UnbanArgs) -> Result<Output, AdminRequest
     };
     client.delete(&format!("/bans/{id}")).await?;
     Ok(Output { text: format!("ban {id} removed\n"), json: json!({ "unbanned": id }) })
+}
+
+/// Warns if the lobby is a node of a cluster that cannot share a change of bans now.
+async fn warn_about_cluster(client: &Client) {
+    if let Some(problem) = client.cluster_problem().await {
+        print_stderr(format_args!(
+            "warning: this holds at this node only, until the store of the cluster can be used again ({problem}); then the other \
+             nodes follow"
+        ));
+    }
 }
 
 /// The ID of the first removable ban that matches.

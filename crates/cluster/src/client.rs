@@ -8,6 +8,7 @@ mod info;
 mod messages;
 mod replies;
 mod scripts;
+mod sentinel;
 mod status;
 mod tls_mismatch;
 
@@ -41,8 +42,10 @@ const LOG_RECORDS: usize = 500;
 /// Maximum number of bans that are read.
 const MAX_BANS: usize = 20_000;
 
-/// Number of entries per step of a scan. An entry has up to 100 kB, usually 300 bytes.
-const SCAN_COUNT: usize = 200;
+/// Size in bytes from which a part of a scan is complete. Fewer entries would cost a joining node more round trips (30 for 100,000
+/// servers of usual size); more would make other nodes wait for the store, and the reply for a slow connection. The last step of a part
+/// can add 10 MB: a hundred of the longest entries.
+const SCAN_SIZE: usize = 1 << 20;
 
 /// The store of a cluster. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -130,6 +133,11 @@ impl StoreClient {
         self.read(connection, &command).await
     }
 
+    /// The key of the bans.
+    pub(crate) fn ban_key(&self) -> &str {
+        &self.keys.all[BAN]
+    }
+
     fn check_key(&self, target: &str) -> String {
         format!("{}:check:{target}", self.keys.prefix)
     }
@@ -191,7 +199,7 @@ impl StoreClient {
             }
             Request::Scan { cursor } => {
                 let mut command = self.script(Script::Scan);
-                command.arg(cursor.to_string()).arg(SCAN_COUNT);
+                command.arg(cursor.to_string()).arg(SCAN_SIZE);
                 Ok(replies::scanned(connection.query(&command).await?))
             }
             Request::Bans => {

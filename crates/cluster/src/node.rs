@@ -1,6 +1,8 @@
 //! A node of a cluster: what to write, what to apply, and when to read everything again.
 
+mod bans;
 mod contact;
+mod contact_monitor;
 mod loading;
 mod log;
 mod outbox;
@@ -9,6 +11,7 @@ mod queued;
 mod update;
 
 pub use contact::NodeState;
+pub use contact_monitor::{ContactEvent, ContactMonitor};
 pub use update::Update;
 
 use crate::{
@@ -17,6 +20,7 @@ use crate::{
         FORMAT, NodeRow, OLDEST_FORMAT, OpenedStore, Reply, Request, RequestId, RequestKind, StoreError, StoreErrorKind,
     },
 };
+use bans::BanState;
 use contact::Contact;
 use loading::Loading;
 use log::LogPosition;
@@ -93,7 +97,7 @@ pub struct NodeStats {
 /// * Getters: [`state`](Self::state), [`stats`](Self::stats), [`nodes`](Self::nodes), [`clock`](Self::clock).
 /// * In: [`handle_changes`](Self::handle_changes), [`handle_renewals`](Self::handle_renewals),
 ///   [`handle_ban`](Self::handle_ban), [`handle_reply`](Self::handle_reply).
-/// * Commands: [`set_report`](Self::set_report), [`reread`](Self::reread).
+/// * Commands: [`set_report`](Self::set_report), [`reread`](Self::reread), [`reread_bans`](Self::reread_bans).
 /// * Out: [`poll_request`](Self::poll_request), [`poll_update`](Self::poll_update), [`poll_timeout`](Self::poll_timeout).
 #[derive(Debug)]
 pub struct ClusterNode {
@@ -115,7 +119,7 @@ pub struct ClusterNode {
     epoch: Option<[u8; 16]>,
     position: LogPosition,
     loading: Option<Loading>,
-    needs_bans: bool,
+    bans: BanState,
     /// Whether the store is opened again to read everything, not because the contact was lost.
     is_reload: bool,
     /// Servers in the store, with the number of the last change that is known.
@@ -149,7 +153,7 @@ impl ClusterNode {
             epoch: None,
             position: LogPosition::default(),
             loading: None,
-            needs_bans: false,
+            bans: BanState::default(),
             is_reload: false,
             known: HashMap::new(),
             outbox: Outbox::default(),
@@ -191,6 +195,24 @@ impl ClusterNode {
     #[must_use]
     pub fn last_contact(&self) -> Instant {
         self.contact.last
+    }
+
+    /// Whether the contact is as good as it was before it was lost: there is everything, and each kind of request that has failed since
+    /// has succeeded, or there was no failure for some seconds.
+    #[must_use]
+    pub fn has_recovered(&self, now: Instant) -> bool {
+        self.contact.state == NodeState::Following && self.contact.has_recovered(now)
+    }
+
+    /// Whether another program's value is where the bans should be: then they are not shared.
+    #[must_use]
+    pub fn has_foreign_bans(&self) -> bool {
+        self.bans.is_foreign
+    }
+
+    /// Reads all bans of the store again, and hands over those that only this node has.
+    pub fn reread_bans(&mut self) {
+        self.bans.is_due = true;
     }
 
     /// Sets what the node reports about itself to the others.
@@ -241,8 +263,8 @@ impl ClusterNode {
             }
             return Some(Request::Tick { epoch, token, node: self.config.node, report });
         }
-        if self.needs_bans && self.contact.is_idle(RequestKind::Bans) {
-            self.needs_bans = false;
+        if self.bans.is_due && self.contact.is_idle(RequestKind::Bans) {
+            self.bans.is_due = false;
             return Some(Request::Bans);
         }
         if let Some(loading) = &self.loading
@@ -277,10 +299,10 @@ impl ClusterNode {
                 if error.kind == StoreErrorKind::TooLarge && id.kind == RequestKind::ReadLog {
                     self.skip_log();
                 }
-                self.disconnect(now, error);
+                self.fail(now, id.kind, error);
             }
             Ok(reply) => {
-                self.contact.last = now;
+                self.contact.succeed(now, id.kind);
                 self.handle_success(sent, now, reply);
             }
         }
@@ -326,8 +348,9 @@ impl ClusterNode {
         (u128::from(self.config.node) << 64 | u128::from(self.tokens)).to_be_bytes()
     }
 
-    /// Gives up the connection. What was being written is written again later.
-    fn disconnect(&mut self, now: Instant, error: StoreError) {
+    /// A request has failed: gives up the connection. What was being written is written again later.
+    fn fail(&mut self, now: Instant, kind: RequestKind, error: StoreError) {
+        self.contact.fail(kind);
         self.stats.failures += 1;
         self.cancel_requests();
         self.outbox.lose_contact();
@@ -355,8 +378,12 @@ impl ClusterNode {
             Reply::Opened(opened) => self.handle_opened(sent, now, &opened),
             Reply::Ticked(None) | Reply::Written(None) => self.handle_emptied(now),
             Reply::Ticked(Some(ticked)) => self.handle_ticked(sent, now, ticked),
-            Reply::Written(Some(results)) if !self.outbox.has_results(&results) => self.disconnect(now, incomplete()),
-            Reply::Fetched(values) if !self.outbox.has_states(values.len()) => self.disconnect(now, incomplete()),
+            Reply::Written(Some(results)) if !self.outbox.has_results(&results) => {
+                self.fail(now, RequestKind::Write, incomplete());
+            }
+            Reply::Fetched(values) if !self.outbox.has_states(values.len()) => {
+                self.fail(now, RequestKind::Fetch, incomplete());
+            }
             Reply::Written(Some(results)) => self.handle_written(now, results),
             Reply::Renewed(missing) => {
                 self.stats.lost_leases += missing.len() as u64;
@@ -372,7 +399,8 @@ impl ClusterNode {
                 }
             }
             Reply::Scanned { cursor, entries, malformed } => self.handle_scanned(now, cursor, entries, malformed),
-            Reply::Bans { bans, left_out } => {
+            Reply::Bans { bans, left_out, malformed } => {
+                self.stats.malformed += malformed;
                 let values = bans.into_iter().map(|(_, value)| value).collect();
                 self.updates.push_back(Update::AllBans { values, left_out });
             }
@@ -397,13 +425,14 @@ impl ClusterNode {
             return self.contact.refuse(now + REFUSED_RETRY, reason);
         }
         if opened.secret_check != self.config.secret_check {
-            let reason = "the nodes in the store have another secret: give all nodes the same one, or choose another cluster name";
+            let reason = "the nodes in the store have another secret (field secret of the key meta): give all nodes the same one, or \
+                          choose another cluster name";
             return self.contact.refuse(now + REFUSED_RETRY, reason.into());
         }
         self.contact.open(now);
         self.clock.handle_sample(sent, now, opened.time);
         self.next_tick = now;
-        self.needs_bans = true;
+        self.bans.handle_opened();
         self.next_report = now;
         // After a longer outage the registry has dropped servers that the store may still have.
         let is_complete = now < self.remote_deadline;
@@ -441,7 +470,8 @@ impl ClusterNode {
         self.forget_partial_load();
         self.cancel_requests();
         self.outbox.lose_contact();
-        self.contact.reopen(now, NodeState::Disconnected(contact::unreachable("the store was emptied")));
+        let error = StoreError { kind: StoreErrorKind::Emptied, message: "the store has lost its content".into() };
+        self.contact.reopen(now, NodeState::Disconnected(error));
     }
 }
 

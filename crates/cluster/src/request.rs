@@ -190,6 +190,8 @@ pub enum Reply {
         bans: Vec<(Vec<u8>, Vec<u8>)>,
         /// Number of further ones, which were left out because there are too many.
         left_out: usize,
+        /// Number of values that are too long to be bans; 1 if the key has another program's value.
+        malformed: u64,
     },
     /// Records of the log, in order; none if there are none yet. A malformed record ends them.
     Log {
@@ -232,6 +234,8 @@ pub struct Ticked {
     pub has_more: bool,
     /// Number of servers in the store.
     pub servers: u64,
+    /// Number of bans in the store, in force or not; `None` if their key has another program's value.
+    pub bans: Option<u64>,
 }
 
 /// A node in the store.
@@ -284,6 +288,36 @@ pub enum StoreErrorKind {
     ReadOnly,
     /// A reply is too large to be one of a store that only nodes write to.
     TooLarge,
+    /// A key of the cluster has another program's value.
+    Foreign,
+    /// The store has lost its content. It is set up again at once, unless that happens again and again.
+    Emptied,
     /// The store refuses the node: password, user, certificate, or it is not Redis or Valkey.
     Rejected,
+}
+
+impl StoreErrorKind {
+    /// A short name, for programs that read the state of a node.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Unreachable => "store_unreachable",
+            Self::ReadOnly => "store_read_only",
+            Self::TooLarge | Self::Foreign => "store_foreign_value",
+            Self::Rejected => "store_rejected",
+            Self::Emptied => "store_emptied",
+        }
+    }
+
+    /// One sentence for everyone: unlike the message of the error, it does not name the store.
+    #[must_use]
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::Unreachable => "the store cannot be reached, or does not answer in time",
+            Self::ReadOnly => "the store refuses changes: it is a replica, out of memory, or its disk is full",
+            Self::TooLarge | Self::Foreign => "a key of the cluster has another program's value",
+            Self::Rejected => "the store refuses the node: password, user or certificate, or it is not Redis or Valkey",
+            Self::Emptied => "the store has lost its content, and is being filled again",
+        }
+    }
 }

@@ -59,6 +59,56 @@ fn bans_beyond_the_bound_are_refused() {
     assert!(node.handle_ban(b"7", b"{}".to_vec(), 1, 0, true), "a subject that waits already");
 }
 
+/// Number of times that all bans were read.
+fn reads(node: &mut ClusterNode, now: Instant) -> usize {
+    std::iter::from_fn(|| node.poll_update(now)).filter(|update| matches!(update, Update::AllBans { .. })).count()
+}
+
+/// The node then hands over those that the store does not have.
+#[test]
+fn bans_are_read_again_when_the_store_has_lost_some() {
+    let mut now = Instant::now();
+    let (mut node, mut store) = (node(1, now), ModelStore::at(1_000_000));
+    let mut tick = |node: &mut ClusterNode, store: &mut ModelStore| {
+        now += Duration::from_secs(2);
+        run(node, store, now, false);
+        reads(node, now)
+    };
+    assert_eq!(tick(&mut node, &mut store), 1, "with the first contact");
+    for subject in [b"x", b"y"] {
+        assert!(node.handle_ban(subject, b"banned".to_vec(), 7, 0, true));
+    }
+    assert_eq!(tick(&mut node, &mut store), 0);
+    assert_eq!(tick(&mut node, &mut store), 0);
+    store.forget_bans();
+    assert_eq!(tick(&mut node, &mut store), 1);
+    assert_eq!(tick(&mut node, &mut store), 0);
+    node.reread_bans();
+    assert_eq!(tick(&mut node, &mut store), 1, "if the operator's changes were missed");
+}
+
+#[test]
+fn a_foreign_value_in_place_of_the_bans_is_counted_once_and_the_bans_are_read_when_it_is_gone() {
+    let mut now = Instant::now();
+    let (mut node, mut store) = (node(1, now), ModelStore::at(1_000_000));
+    run(&mut node, &mut store, now, false);
+    reads(&mut node, now);
+    for (is_foreign, expected_reads) in [(false, 0), (true, 0), (true, 0), (false, 1), (false, 0)] {
+        now += Duration::from_secs(2);
+        while let Some((id, request)) = node.poll_request(now) {
+            let mut reply = store.execute(&request);
+            if let (true, Some(Reply::Ticked(Some(ticked)))) = (is_foreign, &mut reply) {
+                ticked.bans = None;
+            }
+            reply.into_iter().for_each(|reply| node.handle_reply(now, now, id, Ok(reply)));
+        }
+        assert_eq!(node.has_foreign_bans(), is_foreign);
+        assert_eq!(reads(&mut node, now), expected_reads);
+    }
+    assert_eq!(node.stats().malformed, 1);
+    assert_eq!(*node.state(), NodeState::Following);
+}
+
 /// The clock of the first operator's node is five minutes ahead.
 #[test]
 fn a_decision_of_now_counts_whatever_the_clocks_are() {
@@ -71,7 +121,9 @@ fn a_decision_of_now_counts_whatever_the_clocks_are() {
     run(&mut ahead, &mut store, now, false);
     assert!(behind.handle_ban(b"x", b"lifted".to_vec(), 1_000_500, 1_000_500, true));
     run(&mut behind, &mut store, now, false);
-    let Some(Reply::Bans { bans, left_out: 0 }) = store.execute(&Request::Bans) else { panic!("no bans") };
+    let Some(Reply::Bans { bans, left_out: 0, malformed: 0 }) = store.execute(&Request::Bans) else {
+        panic!("no bans")
+    };
     assert_eq!(bans, [(b"x".to_vec(), b"1300001 1000500 lifted".to_vec())]);
     // What was decided before, without contact, does not replace it.
     let write = Write::Ban { subject: b"x".to_vec(), value: Vec::new(), since: 1_200_000, end: 0, is_current: false };

@@ -95,7 +95,8 @@ impl Hostile {
                 let nodes = Some(nodes.collect());
                 let (seq, time, servers) = (self.number(), self.number(), self.number());
                 let has_more = self.0.chance(50);
-                Reply::Ticked(Some(Ticked { seq, token: Vec::new(), time, nodes, has_more, servers }))
+                let bans = self.0.chance(80).then(|| self.number());
+                Reply::Ticked(Some(Ticked { seq, token: Vec::new(), time, nodes, has_more, servers, bans }))
             }
             Request::Write { .. } if self.0.chance(20) => Reply::Written(None),
             Request::Write { writes, .. } => {
@@ -116,7 +117,7 @@ impl Hostile {
             },
             Request::Bans => {
                 let bans = (0..self.0.below(9)).map(|_| (self.bytes(), self.bytes()));
-                Reply::Bans { bans: bans.collect(), left_out: self.0.below(9) as usize }
+                Reply::Bans { bans: bans.collect(), left_out: self.0.below(9) as usize, malformed: self.0.below(9) }
             }
             Request::ReadLog { after } => {
                 let records = (1..=self.0.below(9)).map(|n| self.record(after.saturating_add(n)));

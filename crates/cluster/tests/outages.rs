@@ -3,7 +3,7 @@
 
 use crate::support;
 
-use rallypoint_cluster::NodeState;
+use rallypoint_cluster::{ContactEvent, NodeState, RequestKind, StoreErrorKind};
 use rallypoint_lobby_proto::RegistrationOutcome;
 use std::time::Duration;
 use support::{World, server};
@@ -159,6 +159,55 @@ fn a_store_that_is_read_only_for_a_minute_changes_nothing() {
     refresh(&mut world);
     world.run(10 * SECOND);
     assert_listed(&mut world, 7);
+}
+
+/// A node that tries again has contact for a moment each time.
+#[test]
+fn a_store_that_refuses_one_kind_of_request_is_one_outage() {
+    use RequestKind::{Bans, Fetch, Open, ReadLog, Renew, Scan, Tick, Write};
+    for kind in [Open, Tick, Write, Renew, ReadLog, Bans, Scan, Fetch] {
+        let mut world = cluster();
+        world.nodes.iter_mut().for_each(|node| node.events.clear());
+        world.refused = Some(kind);
+        for number in 0..9 {
+            run(&mut world, 10 * SECOND);
+            // A change that has to be written.
+            for node in 0..3 {
+                world.register(
+                    node,
+                    &name(20 + node),
+                    &support::Server { players: number, ..server(20 + node as u128) },
+                );
+            }
+        }
+        let is_needed = matches!(kind, Open | Tick | Write | Renew | ReadLog);
+        world.refused = None;
+        refresh(&mut world);
+        run(&mut world, 20 * SECOND);
+        for node in &mut world.nodes {
+            match (&*std::mem::take(&mut node.events), is_needed) {
+                ([ContactEvent::Lost(error), ContactEvent::Regained], true) if kind != Open => {
+                    assert_eq!(error.kind, StoreErrorKind::ReadOnly);
+                }
+                ([], _) if !is_needed || kind == Open => {}
+                (events, _) => panic!("{kind:?}: {events:?}"),
+            }
+        }
+        assert_listed(&mut world, 9);
+    }
+}
+
+#[test]
+fn a_store_that_has_lost_its_metadata_is_filled_again() {
+    let mut world = cluster();
+    world.nodes.iter_mut().for_each(|node| node.events.clear());
+    world.store.forget_meta();
+    for _ in 0..500 {
+        world.step();
+        assert_listed(&mut world, 6);
+    }
+    assert_eq!(world.store.entries.len(), 6);
+    assert!(world.nodes.iter().all(|node| node.events.is_empty()), "it is no outage");
 }
 
 #[test]

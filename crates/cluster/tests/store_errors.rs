@@ -142,7 +142,7 @@ async fn a_reply_without_an_end() {
         b"*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n",
     ] {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("redis://{}", listener.local_addr().unwrap());
+        let addr = listener.local_addr().unwrap();
         let (sent, mut count) = tokio::sync::mpsc::unbounded_channel();
         let answer = tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
@@ -153,8 +153,10 @@ async fn a_reply_without_an_end() {
                 }
             }
         });
-        let (kind, message) = error(&url).await;
-        assert_eq!(kind, StoreErrorKind::TooLarge, "{message}");
+        for url in [format!("redis://{addr}"), format!("redis+sentinel://{addr}/main")] {
+            let (kind, message) = error(&url).await;
+            assert_eq!(kind, StoreErrorKind::TooLarge, "{message}");
+        }
         answer.abort();
         let mut total = 0;
         while let Ok(length) = count.try_recv() {

@@ -2,9 +2,11 @@
 //! changes. The configuration file remains the operator's own and is never written.
 
 mod audit;
+mod lifted;
 mod record;
 
 pub use audit::AuditEntry;
+pub use lifted::LiftedBans;
 pub use record::{AdminRecord, Note, StoredBan};
 
 use crate::{
@@ -19,7 +21,7 @@ use std::{
     fs, io,
     net::IpAddr,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use thiserror::Error;
@@ -71,6 +73,8 @@ struct Inner {
     audit: AuditLog,
     /// Bans that were added, changed or lifted here, for the other nodes of a cluster.
     changes: broadcast::Sender<BanDecision>,
+    /// Bans that were lifted here or at other nodes.
+    lifted: Mutex<LiftedBans>,
 }
 
 /// Why a change was not made.
@@ -158,6 +162,7 @@ impl AdminStore {
             record: ArcSwap::from_pointee(record),
             audit: AuditLog::new(dir),
             changes: broadcast::Sender::new(CHANGE_BACKLOG),
+            lifted: Mutex::default(),
         }))
     }
 
@@ -236,7 +241,18 @@ impl AdminStore {
         self.change(change).await
     }
 
-    /// Subscribes to bans that are added, changed or lifted here.
+    /// Bans that were lifted since the start, here or at other nodes of a cluster.
+    #[must_use]
+    pub fn lifted(&self) -> LiftedBans {
+        self.lock_lifted().clone()
+    }
+
+    fn lock_lifted(&self) -> MutexGuard<'_, LiftedBans> {
+        self.0.lifted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Subscribes to bans that are added, changed or lifted here. A subscriber that misses some finds them in
+    /// [`record`](Self::record) and [`lifted`](Self::lifted).
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<BanDecision> {
         self.0.changes.subscribe()
@@ -245,6 +261,7 @@ impl AdminStore {
     /// Applies decisions of operators at other nodes of a cluster. They are not in the audit log, which each node keeps for its own
     /// operator's decisions. Returns the number of bans for which there was no room.
     pub async fn apply_shared(&self, decisions: Vec<BanDecision>) -> Result<usize, AdminError> {
+        decisions.iter().for_each(|decision| self.lock_lifted().handle(decision, false));
         let record = self.record();
         let decisions: Vec<_> = decisions.into_iter().filter(|decision| !record.has(&decision.change)).collect();
         drop(record);
@@ -271,8 +288,10 @@ impl AdminStore {
     fn publish(&self, changes: impl IntoIterator<Item = BanChange>) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         for change in changes {
+            let decision = BanDecision { change, since: u64::try_from(since).unwrap_or(u64::MAX) };
+            self.lock_lifted().handle(&decision, true);
             // It fails without subscribers, which is fine.
-            let _ = self.0.changes.send(BanDecision { change, since: u64::try_from(since).unwrap_or(u64::MAX) });
+            let _ = self.0.changes.send(decision);
         }
     }
 

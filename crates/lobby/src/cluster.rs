@@ -89,8 +89,8 @@ pub struct ClusterStatus {
     pub name: String,
     /// Whether the node has everything and is in contact with the store.
     pub is_connected: bool,
-    /// What is wrong, if the node is not connected: one sentence.
-    pub problem: Option<String>,
+    /// What is wrong, if the node is not connected.
+    pub problem: Option<ClusterProblem>,
     /// When the store last answered.
     pub last_contact: Option<Instant>,
     /// Until when servers of other nodes stay listed without contact with the store.
@@ -101,6 +101,15 @@ pub struct ClusterStatus {
     pub nodes: Vec<ClusterNodeStatus>,
     /// Counters by name, for metrics.
     pub counters: Vec<(&'static str, u64)>,
+}
+
+/// Why a node is not connected, for everyone: it does not name the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClusterProblem {
+    /// A short name, for programs. The log has the same, with the whole error.
+    pub code: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
 }
 
 /// A node of the cluster as it reported itself.

@@ -30,11 +30,11 @@ mod verify;
 mod wall_clock;
 mod watch;
 
-pub use admin::{AdminError, AdminFileError, AdminRecord, AdminStore, AuditEntry, Note, StoredBan};
+pub use admin::{AdminError, AdminFileError, AdminRecord, AdminStore, AuditEntry, LiftedBans, Note, StoredBan};
 pub use announcement::AnnouncementError;
 pub use cluster::{
-    BanChange, BanDecision, BoxFuture, CheckCoordinator, ClusterLink, ClusterNodeStatus, ClusterStatus, NodeIdentity,
-    Peers,
+    BanChange, BanDecision, BoxFuture, CheckCoordinator, ClusterLink, ClusterNodeStatus, ClusterProblem, ClusterStatus,
+    NodeIdentity, Peers,
 };
 pub use list::{ListLimits, ListStats};
 pub use log_throttle::LogThrottle;

@@ -7,6 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use rallypoint_lobby::ClusterProblem;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -30,12 +31,27 @@ struct Ready {
     save: &'static str,
     /// `writing`, `starting`, `failing` or `off`.
     history: &'static str,
-    /// `connected`, `disconnected` or `off`. What is wrong is in the log only, because it contains the address of the store.
+    /// `connected`, `disconnected` or `off`.
     cluster: &'static str,
+    /// Why the cluster is disconnected. The whole error is in the log only, because it contains the address of the store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster_problem: Option<ClusterProblemView>,
     /// `writing`, `failing` or `off`.
     export: &'static str,
     /// `untrusted` if a proxy of this machine forwards requests and is not in `web.trusted_proxies`, otherwise `ok`.
     proxy: &'static str,
+}
+
+#[derive(Serialize)]
+struct ClusterProblemView {
+    code: &'static str,
+    detail: &'static str,
+}
+
+impl From<ClusterProblem> for ClusterProblemView {
+    fn from(problem: ClusterProblem) -> Self {
+        Self { code: problem.code, detail: problem.summary }
+    }
 }
 
 /// Ready if the list is current, and the server is not shutting down.
@@ -59,7 +75,9 @@ async fn ready(State(state): State<Arc<AppState>>) -> Result<Response, Problem> 
         Some(stats) if stats.written == 0 && stats.dropped == 0 && stats.pending <= 1 => "starting",
         Some(_) => "failing",
     };
-    let cluster = match state.lobby.cluster_status() {
+    let cluster_status = state.lobby.cluster_status();
+    let cluster_problem = cluster_status.as_ref().and_then(|status| status.problem).map(Into::into);
+    let cluster = match cluster_status {
         None if state.lobby.cluster().is_none() => "off",
         Some(status) if status.is_connected => "connected",
         _ => "disconnected",
@@ -73,6 +91,6 @@ async fn ready(State(state): State<Arc<AppState>>) -> Result<Response, Problem> 
     let is_healthy =
         save == "saved" && history != "failing" && cluster != "disconnected" && export != "failing" && proxy == "ok";
     let status = if is_healthy { "ready" } else { "degraded" };
-    let ready = Ready { status, save, history, cluster, export, proxy };
+    let ready = Ready { status, save, history, cluster, cluster_problem, export, proxy };
     Ok(([(header::CONTENT_TYPE, JSON), NO_STORE], serde_json::to_vec(&ready).unwrap_or_default()).into_response())
 }

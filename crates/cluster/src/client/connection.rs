@@ -1,13 +1,14 @@
 //! Connections to one server, to a Redis Cluster, or to the master that Sentinel names.
 
-use super::{Commands, REQUEST_TIMEOUT, bounded_connection::BoundedConnection, error, store_error, tls_mismatch};
+use super::{
+    Commands, REQUEST_TIMEOUT, bounded_connection::BoundedConnection, error, sentinel, store_error, tls_mismatch,
+};
 use crate::{StoreError, StoreErrorKind, StoreUrl, url::Topology};
 use redis::{
-    AsyncConnectionConfig, Cmd, ConnectionAddr, FromRedisValue, RedisError, TlsMode, Value,
+    AsyncConnectionConfig, Cmd, ConnectionAddr, FromRedisValue, RedisError, Value,
     cluster::ClusterClientBuilder,
     cluster_async::ClusterConnection,
     cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr},
-    sentinel::{SentinelClientBuilder, SentinelServerType},
 };
 use std::time::Duration;
 
@@ -98,21 +99,7 @@ impl Connector {
                 client.get_async_generic_connection().await.map(Kind::Cluster)
             }
             Topology::Sentinel { sentinels, service, node } => {
-                let mut builder =
-                    SentinelClientBuilder::new(sentinels.iter().cloned(), service, SentinelServerType::Master)?;
-                if let ConnectionAddr::TcpTls { .. } = node.addr() {
-                    builder = builder.set_client_to_redis_tls_mode(TlsMode::Secure);
-                    builder = builder.set_client_to_sentinel_tls_mode(TlsMode::Secure);
-                }
-                builder = builder.set_client_to_redis_db(node.redis_settings().db());
-                if let Some(user) = node.redis_settings().username() {
-                    builder = builder.set_client_to_redis_username(user);
-                }
-                if let Some(password) = node.redis_settings().password() {
-                    builder = builder.set_client_to_redis_password(password);
-                }
-                let master = builder.build()?.async_get_client().await?;
-                BoundedConnection::open(master.get_connection_info(), config).await.map(Kind::Single)
+                sentinel::connect_to_master(sentinels, service, node, &config).await.map(Kind::Single)
             }
         }
     }

@@ -47,7 +47,7 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
             format!("the store at {url} refuses changes: it must be a master with memory and disk space left ({text})"),
         ),
         _ if code == "WRONGTYPE" => (
-            StoreErrorKind::Unreachable,
+            StoreErrorKind::Foreign,
             format!(
                 "the store at {url} has other values where those of this cluster should be: delete its keys {{rp:NAME}}:*, or \
                  choose another cluster.name ({text})"
@@ -65,7 +65,7 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
         _ if text.contains("DB index is out of range") => {
             rejected(format!("the store at {url} has no database with that number: check the end of its address"))
         }
-        ErrorKind::InvalidClientConfig if text.contains("sentinel") => {
+        _ if text.contains("unknown command 'SENTINEL'") => {
             rejected(format!("the server at {url} is not Sentinel: for the store itself write redis://host:6379"))
         }
         ErrorKind::Parse | ErrorKind::UnexpectedReturnType | ErrorKind::RESP3NotSupported => {

@@ -31,7 +31,8 @@ pub(super) fn ticked(value: Value) -> Option<Reply> {
             let nodes = Some(parts.next()?).filter(|rows| matches!(rows, Value::Array(_))).map(node_rows);
             let has_more = parts.next().and_then(bytes).is_some_and(|more| more == b"1");
             let servers = number(&parts.next()?)?;
-            Some(Reply::Ticked(Some(Ticked { seq, token, time, nodes, has_more, servers })))
+            let bans = parts.next().as_ref().and_then(number);
+            Some(Reply::Ticked(Some(Ticked { seq, token, time, nodes, has_more, servers, bans })))
         }
         _ => None,
     }
@@ -96,7 +97,8 @@ pub(super) fn bans(value: Value) -> Option<Reply> {
     let mut parts = array(value)?.into_iter();
     let bans = pairs(parts.next()?)?;
     let left_out = usize::try_from(number(&parts.next()?)?).ok()?;
-    Some(Reply::Bans { bans, left_out })
+    let malformed = number(&parts.next()?)?;
+    Some(Reply::Bans { bans, left_out, malformed })
 }
 
 /// The reply to XREAD: nothing, or one stream with its records.

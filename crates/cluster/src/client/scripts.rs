@@ -37,8 +37,8 @@ impl Scripts {
             with_common(include_str!("../scripts/scan.lua")),
             with_common(include_str!("../scripts/bans.lua")),
             include_str!("../scripts/claim.lua").to_owned(),
-            include_str!("../scripts/send.lua").to_owned(),
-            include_str!("../scripts/newest_message.lua").to_owned(),
+            with_common(include_str!("../scripts/send.lua")),
+            with_common(include_str!("../scripts/newest_message.lua")),
         ];
         let hashed = |code: String| (redis::Script::new(&code).get_hash().to_owned(), code);
         Self(codes.into_iter().map(hashed).collect())

@@ -5,7 +5,7 @@ use crate::{
     request::{RequestId, RequestKind},
 };
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     time::{Duration, Instant},
 };
 
@@ -35,6 +35,8 @@ pub(super) struct Contact {
     /// Number of connections so far: replies of earlier ones are ignored.
     session: u64,
     in_flight: HashMap<RequestKind, usize>,
+    /// Kinds of requests that have failed, and not succeeded since.
+    failed: HashSet<RequestKind>,
     /// When the store is contacted again, if there is no contact.
     pub retry_at: Instant,
     retry_delay: Duration,
@@ -49,6 +51,7 @@ impl Contact {
             state: NodeState::Disconnected(unreachable("the store has not been contacted yet")),
             session: 0,
             in_flight: HashMap::new(),
+            failed: HashSet::new(),
             retry_at: now,
             retry_delay: RETRY_MIN,
             opened_at: now,
@@ -83,6 +86,24 @@ impl Contact {
             *count = count.saturating_sub(1);
         }
         true
+    }
+
+    /// A request has failed.
+    pub fn fail(&mut self, kind: RequestKind) {
+        // The first tick shows that the store takes changes again.
+        self.failed.extend([kind, RequestKind::Tick]);
+    }
+
+    /// A request has succeeded.
+    pub fn succeed(&mut self, now: Instant, kind: RequestKind) {
+        self.last = now;
+        self.failed.remove(&kind);
+    }
+
+    /// Whether each kind of request that has failed has succeeded since, or this contact is stable. Some kinds are not needed again
+    /// for a long time.
+    pub fn has_recovered(&self, now: Instant) -> bool {
+        self.failed.is_empty() || now.saturating_duration_since(self.opened_at) >= STABLE_AFTER
     }
 
     /// Ignores the replies to all requests that are under way.

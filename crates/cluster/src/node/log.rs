@@ -44,6 +44,9 @@ impl ClusterNode {
         if let Some(nodes) = ticked.nodes {
             self.nodes = nodes;
         }
+        if self.bans.handle_count(ticked.bans) {
+            self.stats.malformed += 1;
+        }
         if ticked.has_more {
             self.next_tick = now + SHORT_TICK_INTERVAL;
         }
@@ -95,7 +98,7 @@ impl ClusterNode {
             }
             RecordKind::Ban { subject: _, value } => {
                 // The reply to a request that is under way may be older, and would undo this.
-                self.needs_bans |= !self.contact.is_idle(RequestKind::Bans);
+                self.bans.is_due |= !self.contact.is_idle(RequestKind::Bans);
                 self.updates.push_back(Update::Ban(value));
             }
             RecordKind::Unknown => self.stats.malformed += 1,

@@ -2,8 +2,10 @@
 -- it has no end), whether this is a live decision. It supersedes all earlier ones, whatever the clocks say.
 local epoch, token, subject, value, since, ends = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local BAN = KEYS[8]
-if redis.call('HGET', META, 'epoch') ~= epoch then return { 'epoch' } end
-local old = redis.call('HGET', BAN, subject)
+if not is_epoch(epoch) then return { 'epoch' } end
+local old = redis.pcall('HGET', BAN, subject)
+-- The key has another program's value. The list does not depend on it, and nodes write all bans when it is gone.
+if type(old) == 'table' then return { 'stale', '' } end
 local known = old and tonumber(string.match(old, '^%d+') or 0) or 0
 if ARGV[7] == '1' then since = math.max(since, known + 1) end
 if known > since then return { 'stale', '' } end

@@ -16,6 +16,23 @@ local function now()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
+local function is_number(text)
+  return text and #text <= 15 and string.match(text, '^%d+$') ~= nil
+end
+
+-- Whether changes of an epoch are valid. Without the number of the last change, none are: numbers would begin again.
+local function is_epoch(epoch)
+  local meta = redis.call('HMGET', META, 'epoch', 'seq')
+  return meta[1] == epoch and is_number(meta[2])
+end
+
+-- The error of a key with another program's value; nil if the key has its own, or none.
+local function wrong_type(key, expected)
+  local found = redis.call('TYPE', key).ok
+  if found == 'none' or found == expected then return nil end
+  return redis.error_reply('WRONGTYPE the key ' .. key .. ' is a ' .. found .. ', not a ' .. expected)
+end
+
 local function parse(value)
   if not value or #value < 13 or #value > MAX_ENTRY or string.byte(value, 1) ~= 1 then return nil end
   local n4 = string.byte(value, 12)

@@ -2,7 +2,7 @@
 local epoch, token, id, origin, transport = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local new = { origin = origin, transport = transport, ['4'] = ARGV[6], ['6'] = ARGV[8], body = ARGV[10] }
 local leases = { ['4'] = tonumber(ARGV[7]), ['6'] = tonumber(ARGV[9]) }
-if redis.call('HGET', META, 'epoch') ~= epoch then return { 'epoch' } end
+if not is_epoch(epoch) then return { 'epoch' } end
 local value = redis.call('HGET', ENTRY, id)
 local old = parse(value)
 local current = old and value or ''

@@ -1,13 +1,22 @@
--- Reads the next part of all entries. Arguments: cursor, count. Values that are too long to be entries are counted only: a node could
--- not keep them.
-local part = redis.call('HSCAN', ENTRY, ARGV[1], 'COUNT', ARGV[2])
-local entries, skipped = {}, 0
-for index = 1, #part[2], 2 do
-  if #part[2][index] <= MAX_ID and #part[2][index + 1] <= MAX_ENTRY then
-    entries[#entries + 1] = part[2][index]
-    entries[#entries + 1] = part[2][index + 1]
-  else
-    skipped = skipped + 1
+-- Reads the next part of all entries. Arguments: cursor, size in bytes from which the part is complete. Values that are too long to be
+-- entries are counted only: a node could not keep them.
+--
+-- HSCAN takes a number of entries, not a size; their sizes differ by a factor of 300. A few at a time are read until there are enough.
+local STEP, MAX_STEPS = 100, 50
+local cursor, size, entries, skipped = ARGV[1], 0, {}, 0
+for _ = 1, MAX_STEPS do
+  local part = redis.call('HSCAN', ENTRY, cursor, 'COUNT', STEP)
+  cursor = part[1]
+  for index = 1, #part[2], 2 do
+    local id, value = part[2][index], part[2][index + 1]
+    size = size + #id + #value
+    if #id <= MAX_ID and #value <= MAX_ENTRY then
+      entries[#entries + 1] = id
+      entries[#entries + 1] = value
+    else
+      skipped = skipped + 1
+    end
   end
+  if cursor == '0' or size >= tonumber(ARGV[2]) then break end
 end
-return { part[1], entries, skipped }
+return { cursor, entries, skipped }

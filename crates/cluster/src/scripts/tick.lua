@@ -9,13 +9,19 @@ local MAX_NODES, MAX_ROW = 1000, 2048
 local DAY = 86400000
 -- Leases are ended this often, in ms, however many nodes there are.
 local EXPIRY_INTERVAL = 800
-local meta = redis.call('HMGET', META, 'epoch', 'ticked', 'grace', 'expired', 'swept', 'seq', 'token')
-if meta[1] ~= epoch then return { 'epoch' } end
+local meta = redis.call('HMGET', META, 'epoch', 'ticked', 'grace', 'expired', 'swept', 'seq', 'token', 'format', 'secret')
+-- A store that has lost a part of its metadata is set up again, as one that was emptied.
+if meta[1] ~= epoch or not is_number(meta[6]) or not meta[8] or not meta[9] then return { 'epoch' } end
 local time = now()
 local ms = string.format('%.0f', time)
-
+local ticked, grace, expired = tonumber(meta[2] or 0) or 0, tonumber(meta[3] or 0) or 0, tonumber(meta[4] or 0) or 0
 -- After an outage of the store, the nodes renew all leases before any of them ends.
-local ticked, grace = tonumber(meta[2] or 0) or 0, tonumber(meta[3] or 0) or 0
+if time > ticked + 5000 then grace = time + 10000 end
+local is_expiry = time >= grace and (time >= expired + EXPIRY_INTERVAL or expired > time)
+-- Before any other change: this one needs memory. Leases must not end in a store without memory, where they cannot be renewed; and after
+-- a command that frees memory, everything succeeds in a script.
+redis.call('HSET', META, 'ticked', ms, 'grace', string.format('%.0f', grace), 'expired', is_expiry and ms or string.format('%.0f', expired))
+
 -- Every server has a lease. If the key of the leases was deleted or evicted, servers would never be removed.
 local has_lost_leases = 2 * redis.call('ZCARD', LEASE) < redis.call('HLEN', ENTRY)
 if ticked > time + TOLERANCE or has_lost_leases then
@@ -24,12 +30,6 @@ if ticked > time + TOLERANCE or has_lost_leases then
   redis.call('DEL', META, ENTRY, AT, LEASE, TOMB, LOG)
   return { 'epoch' }
 end
-if time > ticked + 5000 then
-  grace = time + 10000
-  redis.call('HSET', META, 'grace', string.format('%.0f', grace))
-end
-local expired = tonumber(meta[4] or 0) or 0
-local is_expiry = time >= grace and (time >= expired + EXPIRY_INTERVAL or expired > time)
 local has_more, due = '0', {}
 if is_expiry then
   due = redis.call('ZRANGE', LEASE, '-inf', ms, 'BYSCORE', 'LIMIT', 0, MAX_EXPIRED)
@@ -55,15 +55,18 @@ if is_expiry then
   redis.call('ZREMRANGEBYSCORE', TOMB, '-inf', string.format('%.0f', time - 120000))
 end
 -- If there are more, the next call ends them at once.
-redis.call('HSET', META, 'ticked', ms, 'expired', is_expiry and has_more == '0' and ms or string.format('%.0f', expired))
+if has_more == '1' then redis.call('HSET', META, 'expired', string.format('%.0f', expired)) end
 
+-- Number of bans; -1 if the key has another program's value.
+local bans = redis.pcall('HLEN', BAN)
+if type(bans) == 'table' then bans = -1 end
 -- Bans that ended or were lifted are kept for 30 days, for nodes that were away.
-if time > (tonumber(meta[5] or 0) or 0) + DAY then
+if bans > 0 and time > (tonumber(meta[5] or 0) or 0) + DAY then
   redis.call('HSET', META, 'swept', ms)
-  local bans = redis.call('HGETALL', BAN)
-  for index = 1, #bans, 2 do
-    local ends = tonumber(string.match(bans[index + 1], '^%d+ (%d+) ') or 0)
-    if ends > 0 and ends + 30 * DAY < time then redis.call('HDEL', BAN, bans[index]) end
+  local rows = redis.call('HGETALL', BAN)
+  for index = 1, #rows, 2 do
+    local ends = tonumber(string.match(rows[index + 1], '^%d+ (%d+) ') or 0)
+    if ends > 0 and ends + 30 * DAY < time then redis.call('HDEL', BAN, rows[index]) end
   end
 end
 
@@ -87,4 +90,4 @@ if #due > 0 then
   local changed = redis.call('HMGET', META, 'seq', 'token')
   seq, last = changed[1], changed[2]
 end
-return { 'done', seq or '0', last or '', ms, nodes, has_more, redis.call('HLEN', ENTRY) }
+return { 'done', seq or '0', last or '', ms, nodes, has_more, redis.call('HLEN', ENTRY), bans }

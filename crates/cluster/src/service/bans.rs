@@ -5,11 +5,11 @@
 //! learns of it; so does one that has ended.
 
 use crate::ClusterNode;
-use rallypoint_lobby::{AdminRecord, BanChange, BanDecision};
+use rallypoint_lobby::{AdminRecord, BanChange, BanDecision, LiftedBans};
 use rallypoint_lobby_proto::{Ban, BanSubject};
 use serde::{Deserialize, Serialize};
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::HashMap,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -18,40 +18,6 @@ use std::{
 enum SharedBan {
     Put(Ban),
     Lifted(BanSubject),
-}
-
-/// Bans that were lifted, with the time of the decision. The store keeps them too, but can be emptied; then a node that was away must
-/// not bring such a ban back.
-#[derive(Debug, Default)]
-pub(super) struct Lifts {
-    by_subject: HashMap<String, (BanSubject, u64)>,
-    /// The same in the order of the decisions.
-    by_time: BTreeSet<(u64, String)>,
-}
-
-impl Lifts {
-    /// Notes a decision, unless a later one is known. One of this node's operator (`is_current`) is the latest, whatever the clocks
-    /// are. If there are too many, the oldest one is dropped.
-    pub fn handle(&mut self, decision: &BanDecision, is_current: bool) {
-        let (subject, since) = (decision.change.subject(), decision.since);
-        let key = subject.to_string();
-        if let Some((_, known)) = self.by_subject.get(&key) {
-            if *known > since && !is_current {
-                return;
-            }
-            self.by_time.remove(&(*known, key.clone()));
-            self.by_subject.remove(&key);
-        }
-        if let BanChange::Lifted(_) = &decision.change {
-            self.by_subject.insert(key.clone(), (subject.clone(), since));
-            self.by_time.insert((since, key));
-        }
-        if self.by_subject.len() > AdminRecord::MAX
-            && let Some((_, oldest)) = self.by_time.pop_first()
-        {
-            self.by_subject.remove(&oldest);
-        }
-    }
 }
 
 /// Hands a decision that this node's operator has just made to the other nodes. Returns `false` if too many wait for the store.
@@ -64,7 +30,7 @@ pub(super) fn share(node: &mut ClusterNode, decision: BanDecision) -> bool {
 pub(super) fn share_missing(
     node: &mut ClusterNode,
     record: &AdminRecord,
-    lifts: &Lifts,
+    lifted: &LiftedBans,
     stored: &[BanDecision],
 ) -> bool {
     let stored: HashMap<_, _> =
@@ -73,10 +39,7 @@ pub(super) fn share_missing(
         .bans
         .iter()
         .map(|own| BanDecision { change: BanChange::Put(own.ban.clone()), since: own.since.saturating_mul(1_000) });
-    let lifted = lifts
-        .by_subject
-        .values()
-        .map(|(subject, since)| BanDecision { change: BanChange::Lifted(subject.clone()), since: *since });
+    let lifted = lifted.decisions();
     let is_missing = |decision: &BanDecision| {
         stored.get(&decision.change.subject().to_string()).is_none_or(|known| *known < decision.since)
     };
@@ -116,48 +79,6 @@ pub(super) fn parse(value: &[u8]) -> Option<BanDecision> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn lifted(name: &str, since: u64) -> BanDecision {
-        BanDecision { change: BanChange::Lifted(subject(name)), since }
-    }
-
-    fn subject(name: &str) -> BanSubject {
-        BanSubject::network(name.parse().unwrap()).unwrap()
-    }
-
-    #[test]
-    fn an_earlier_ban_does_not_undo_a_lift() {
-        let put = |since| {
-            let ban = Ban { subject: subject("203.0.113.0/24"), reason: "spam".into(), until: None };
-            BanDecision { change: BanChange::Put(ban), since }
-        };
-        let mut lifts = Lifts::default();
-        for (decision, is_current, expected) in [
-            (lifted("203.0.113.0/24", 20), false, Some(20)),
-            (put(10), false, Some(20)),
-            (lifted("203.0.113.0/24", 15), false, Some(20)),
-            (put(30), false, None),
-            (lifted("203.0.113.0/24", 40), false, Some(40)),
-            (put(35), true, None),
-        ] {
-            lifts.handle(&decision, is_current);
-            let known: Vec<_> = lifts.by_subject.values().map(|(_, since)| *since).collect();
-            assert_eq!(known, expected.as_slice());
-            assert_eq!(lifts.by_time.len(), known.len());
-        }
-    }
-
-    #[test]
-    fn the_oldest_of_too_many_lifts_is_dropped() {
-        let mut lifts = Lifts::default();
-        let count = AdminRecord::MAX as u64 + 5;
-        for since in 0..count {
-            let name = format!("2001:db8:0:{since:x}::/64");
-            lifts.handle(&lifted(&name, since), false);
-        }
-        assert_eq!((lifts.by_subject.len(), lifts.by_time.len()), (AdminRecord::MAX, AdminRecord::MAX));
-        assert_eq!(lifts.by_time.first().map(|(since, _)| *since), Some(5));
-    }
 
     #[test]
     fn a_shared_ban_is_parsed_and_garbage_is_skipped() {

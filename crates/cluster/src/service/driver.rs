@@ -9,10 +9,10 @@ use super::{
     outages::Outages,
 };
 use crate::{
-    ClusterNode, FORMAT, NodeConfig, NodeReport, NodeState, Reply, Request, RequestId, RequestKind, StoreClient,
-    StoreConnection, StoreError, Update, report::ReportedNode, reported_nodes,
+    ClusterNode, ContactEvent, ContactMonitor, FORMAT, NodeConfig, NodeReport, NodeState, Reply, Request, RequestId,
+    RequestKind, StoreClient, StoreConnection, StoreError, Update, report::ReportedNode, reported_nodes,
 };
-use rallypoint_lobby::{BanDecision, ClusterLink, ClusterNodeStatus, ClusterStatus, LobbyService};
+use rallypoint_lobby::{BanDecision, ClusterLink, ClusterNodeStatus, ClusterProblem, ClusterStatus, LobbyService};
 use rallypoint_lobby_proto::ApplyOutcome;
 use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
@@ -59,14 +59,6 @@ struct Finished {
     connections: Option<Connections>,
 }
 
-/// The problem that was logged last, so that it is logged once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Logged {
-    Nothing,
-    Loss,
-    Refusal,
-}
-
 pub(super) struct Driver {
     options: ClusterOptions,
     client: StoreClient,
@@ -78,12 +70,13 @@ pub(super) struct Driver {
     connections: Option<Connections>,
     requests: JoinSet<Finished>,
     bans: Option<broadcast::Receiver<BanDecision>>,
-    logged: Logged,
-    was_connected: bool,
+    contact: ContactMonitor,
     namesakes: Namesakes,
     outages: Outages,
-    /// Bans that were lifted at any node, as far as this one knows: an emptied store has lost them.
-    lifts: bans::Lifts,
+    /// Whether it was logged that another program's value is where the bans should be.
+    is_foreign_bans_logged: bool,
+    /// Values of the store that are not bans.
+    malformed_bans: u64,
     refused_servers: u64,
     /// Bans of the store, or of this node, that did not fit.
     left_out_bans: usize,
@@ -123,11 +116,11 @@ impl Driver {
             link,
             connections: None,
             requests: JoinSet::new(),
-            logged: Logged::Nothing,
-            was_connected: false,
+            contact: ContactMonitor::default(),
             namesakes: Namesakes::default(),
             outages: Outages::default(),
-            lifts: bans::Lifts::default(),
+            is_foreign_bans_logged: false,
+            malformed_bans: 0,
             refused_servers: 0,
             left_out_bans: 0,
             reread_at: None,
@@ -156,12 +149,14 @@ impl Driver {
                 Some(finished) = self.requests.join_next() => self.handle_finished(finished),
                 () = self.link.changed(), if self.node.free_changes() > 0 => {}
                 _ = sweeps.tick() => self.sweep().await,
-                Some(decision) = next_ban(&mut self.bans) => {
-                    self.lifts.handle(&decision, true);
-                    if !bans::share(&mut self.node, decision) {
-                        self.set_left_out_bans(self.left_out_bans.max(1));
+                Some(received) = receive_ban(&mut self.bans) => match received {
+                    ReceivedBan::Decision(decision) => {
+                        if !bans::share(&mut self.node, decision) {
+                            self.set_left_out_bans(self.left_out_bans.max(1));
+                        }
                     }
-                }
+                    ReceivedBan::Missed => self.node.reread_bans(),
+                },
                 () = tokio::time::sleep_until(wake.into()) => {}
                 _ = stopped.changed(), if end.is_none() => end = Some(Instant::now() + Duration::from_millis(300)),
             }
@@ -194,12 +189,14 @@ impl Driver {
         while let Some((id, request)) = self.node.poll_request(now) {
             self.send(id, request);
         }
-        self.log_contact();
-        let is_connected = self.is_in_contact();
+        let event = self.contact.poll_event(now, &self.node);
+        let is_connected = self.contact.is_in_contact();
         if now >= self.next_status || is_connected != self.is_shown_connected {
             self.is_shown_connected = is_connected;
             self.publish_status(now);
         }
+        self.log_contact(event);
+        self.log_foreign_bans();
     }
 
     async fn apply(&mut self, now: Instant) {
@@ -212,15 +209,15 @@ impl Driver {
                 match update {
                     Update::Ban(value) => {
                         let decision = bans::parse(&value);
-                        decision.iter().for_each(|decision| self.lifts.handle(decision, false));
+                        self.malformed_bans += u64::from(decision.is_none());
                         decisions.extend(decision);
                     }
                     Update::AllBans { values, left_out } => {
                         let all: Vec<_> = values.iter().filter_map(|value| bans::parse(value)).collect();
-                        let record = self.lobby.admin().map(rallypoint_lobby::AdminStore::record);
-                        let has_room =
-                            record.is_none_or(|record| bans::share_missing(&mut self.node, &record, &self.lifts, &all));
-                        all.iter().for_each(|decision| self.lifts.handle(decision, false));
+                        self.malformed_bans += (values.len() - all.len()) as u64;
+                        let has_room = self.lobby.admin().is_none_or(|admin| {
+                            bans::share_missing(&mut self.node, &admin.record(), &admin.lifted(), &all)
+                        });
                         self.set_left_out_bans(left_out + usize::from(!has_room));
                         decisions.extend(all);
                     }
@@ -323,54 +320,49 @@ impl Driver {
     }
 
     /// Logs the loss of contact once, and its return.
-    fn log_contact(&mut self) {
-        match self.node.state() {
-            // A reconnection that succeeds at once is not worth a message.
-            NodeState::Disconnected(error)
-                if self.logged == Logged::Nothing
-                    && self.was_connected
-                    && self.node.last_contact().elapsed() > Duration::from_secs(1) =>
-            {
-                self.logged = Logged::Loss;
+    fn log_contact(&self, event: Option<ContactEvent>) {
+        match event {
+            Some(ContactEvent::Joined) => tracing::info!(servers = self.node.stats().servers, "joined the cluster"),
+            // Not the number of servers: an empty store is being filled again.
+            Some(ContactEvent::Regained) => tracing::info!("in contact with the cluster's store again"),
+            Some(ContactEvent::Lost(error)) => {
                 let minutes = self.options.outage_limit.as_secs() / 60;
                 tracing::warn!(
+                    reason = error.kind.code(),
                     "no contact with the cluster's store: {error}. Servers of other nodes stay listed for {minutes} minutes"
                 );
             }
-            NodeState::Refused(reason) if self.logged != Logged::Refusal => {
-                self.logged = Logged::Refusal;
+            Some(ContactEvent::Refused(detail)) => {
+                let reason = REFUSED.code;
                 tracing::error!(
-                    "this node does not take part in the cluster any more, until the store accepts it: {reason}"
+                    reason,
+                    "this node does not take part in the cluster any more, until the store accepts it: {detail}"
                 );
             }
-            NodeState::Following => {
-                if !self.was_connected {
-                    tracing::info!(servers = self.node.stats().servers, "joined the cluster");
-                } else if self.logged != Logged::Nothing {
-                    // Not the number of servers: an empty store is being filled again.
-                    tracing::info!("in contact with the cluster's store again");
-                }
-                self.was_connected = true;
-                self.logged = Logged::Nothing;
-            }
-            _ => {}
+            None => {}
         }
     }
 
-    /// Whether the node takes part. While it reads everything again, it goes on as before.
-    fn is_in_contact(&self) -> bool {
-        match self.node.state() {
-            NodeState::Following => true,
-            NodeState::Loading => self.was_connected && self.logged == Logged::Nothing,
-            NodeState::Disconnected(_) | NodeState::Refused(_) => false,
+    /// Logs once that bans cannot be shared, and that they can again.
+    fn log_foreign_bans(&mut self) {
+        let is_foreign = self.node.has_foreign_bans();
+        if is_foreign && !self.is_foreign_bans_logged {
+            let key = self.client.ban_key();
+            tracing::error!(
+                "bans are not shared with the other nodes: the key {key} of the store has another program's value. Delete it; the \
+                 nodes then write their bans again"
+            );
+        } else if self.is_foreign_bans_logged && !is_foreign {
+            tracing::info!("bans are shared with the other nodes again");
         }
+        self.is_foreign_bans_logged = is_foreign;
     }
 
     fn publish_status(&mut self, now: Instant) {
         self.next_status = now + STATUS_INTERVAL;
         let stats = self.node.stats();
         let round_trip = self.node.clock().round_trip();
-        let is_connected = self.is_in_contact();
+        let is_connected = self.contact.is_in_contact();
         let report = NodeReport {
             name: self.options.node_name.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -408,18 +400,11 @@ impl Driver {
             listed: node.report.listed,
         });
         let nodes = nodes.collect();
-        let problem = match self.node.state() {
-            _ if is_connected => None,
-            NodeState::Disconnected(error) => Some(error.to_string()),
-            NodeState::Refused(reason) => Some(reason.clone()),
-            NodeState::Loading => Some("the servers of other nodes are being loaded".into()),
-            NodeState::Following => None,
-        };
         self.link.set_status(ClusterStatus {
             name: self.options.node_name.clone(),
             is_connected,
-            problem,
-            last_contact: self.was_connected.then(|| self.node.last_contact()),
+            problem: (!is_connected).then(|| problem(self.node.state())),
+            last_contact: self.contact.has_joined().then(|| self.node.last_contact()),
             outage_limit: self.options.outage_limit,
             round_trip,
             nodes,
@@ -431,7 +416,7 @@ impl Driver {
                 ("lost_leases", stats.lost_leases),
                 ("loads", stats.loads),
                 ("failures", stats.failures),
-                ("malformed", stats.malformed),
+                ("malformed", stats.malformed + self.malformed_bans),
                 ("untracked", stats.untracked + self.refused_servers),
                 ("messages_sent", self.messenger.stats().sent.load(Relaxed)),
                 ("messages_received", self.messenger.stats().received.load(Relaxed)),
@@ -449,17 +434,58 @@ async fn open(client: &StoreClient, request: &Request) -> Result<(Reply, Connect
     Ok((reply, Connections { commands, reader }))
 }
 
-/// The next change of a ban by the operator of this node. Returns `None` at once if there is no store of bans.
-async fn next_ban(bans: &mut Option<broadcast::Receiver<BanDecision>>) -> Option<BanDecision> {
-    loop {
-        match bans.as_mut()?.recv().await {
-            Ok(change) => return Some(change),
-            // Bans are shared again with the next contact.
-            Err(broadcast::error::RecvError::Lagged(_)) => {}
-            Err(broadcast::error::RecvError::Closed) => {
-                *bans = None;
-                return None;
-            }
+/// Why a node that must not take part is not connected.
+const REFUSED: ClusterProblem =
+    ClusterProblem { code: "refused", summary: "the nodes in the store have another secret or version" };
+
+/// Why a node is not connected.
+fn problem(state: &NodeState) -> ClusterProblem {
+    match state {
+        NodeState::Disconnected(error) => ClusterProblem { code: error.kind.code(), summary: error.kind.summary() },
+        NodeState::Refused(_) => REFUSED,
+        NodeState::Loading | NodeState::Following => {
+            ClusterProblem { code: "loading", summary: "the servers of other nodes are being loaded" }
         }
+    }
+}
+
+/// What the node receives of the operator's changes of bans.
+#[derive(Debug, PartialEq, Eq)]
+enum ReceivedBan {
+    Decision(BanDecision),
+    /// There were more changes than wait for a subscriber.
+    Missed,
+}
+
+/// The next change of a ban by the operator of this node. Returns `None` at once if there is no store of bans.
+async fn receive_ban(bans: &mut Option<broadcast::Receiver<BanDecision>>) -> Option<ReceivedBan> {
+    match bans.as_mut()?.recv().await {
+        Ok(decision) => Some(ReceivedBan::Decision(decision)),
+        Err(broadcast::error::RecvError::Lagged(_)) => Some(ReceivedBan::Missed),
+        Err(broadcast::error::RecvError::Closed) => {
+            *bans = None;
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rallypoint_lobby::BanChange;
+    use rallypoint_lobby_proto::BanSubject;
+
+    #[tokio::test]
+    async fn changes_that_were_missed_are_reported() {
+        let (sender, receiver) = broadcast::channel(2);
+        let mut bans = Some(receiver);
+        let subject = BanSubject::network("203.0.113.0/24".parse().unwrap()).unwrap();
+        let decision = |since| BanDecision { change: BanChange::Lifted(subject.clone()), since };
+        (0..5).for_each(|since| drop(sender.send(decision(since))));
+        assert_eq!(receive_ban(&mut bans).await, Some(ReceivedBan::Missed));
+        assert_eq!(receive_ban(&mut bans).await, Some(ReceivedBan::Decision(decision(3))));
+        drop(sender);
+        assert_eq!(receive_ban(&mut bans).await, Some(ReceivedBan::Decision(decision(4))));
+        assert_eq!(receive_ban(&mut bans).await, None);
     }
 }

@@ -9,6 +9,7 @@ use rallypoint_lobby::{AllOutcomes, BoxFuture, ClusterLink, LobbyService, NodeOu
 use rallypoint_lobby_proto::PublicId;
 use std::{
     collections::{HashMap, HashSet},
+    convert::Infallible,
     hash::{DefaultHasher, Hash, Hasher},
     net::IpAddr,
     sync::{
@@ -157,17 +158,24 @@ impl Messenger {
         loop {
             // A loss of contact is logged where it matters for the list.
             if self.0.connection.get().is_some() {
-                let result = self.try_receive(&mut place).await;
-                place.is_skipping = result.is_err_and(|error| error.kind == StoreErrorKind::TooLarge);
+                let Err(error) = self.try_receive(&mut place).await;
+                place.is_skipping = error.kind == StoreErrorKind::TooLarge;
+                if error.kind == StoreErrorKind::Foreign && !std::mem::replace(&mut place.is_foreign, true) {
+                    self.0.stats.malformed.fetch_add(1, Relaxed);
+                    tracing::error!("latencies and the results of probes are not shared with the other nodes: {error}");
+                }
             }
             tokio::time::sleep(RETRY).await;
         }
     }
 
-    async fn try_receive(&self, place: &mut MessagePlace) -> Result<(), StoreError> {
+    async fn try_receive(&self, place: &mut MessagePlace) -> Result<Infallible, StoreError> {
         let mut connection = self.0.client.connect().await?;
         // Questions that were asked before this node listened have been given up.
         let newest = self.0.client.newest_message(&mut connection).await?;
+        if std::mem::take(&mut place.is_foreign) {
+            tracing::info!("latencies and the results of probes are shared with the other nodes again");
+        }
         if newest < place.last {
             // The store was emptied, or its clock was set back.
             place.last = MessageId::default();
@@ -309,6 +317,8 @@ struct MessagePlace {
     idle_reads: u32,
     /// Whether a message was too large to be read.
     is_skipping: bool,
+    /// Whether another program's value is where the messages should be.
+    is_foreign: bool,
     answers: AnswerLimit,
 }
 

@@ -7,7 +7,8 @@ mod peer;
 pub use model::ModelStore;
 pub use peer::Peer;
 use rallypoint_cluster::{
-    ClusterNode, ClusterSecret, NodeConfig, NodeState, Reply, Request, RequestId, StoreError, StoreErrorKind,
+    ClusterNode, ClusterSecret, ContactEvent, ContactMonitor, NodeConfig, NodeState, Reply, Request, RequestId,
+    RequestKind, StoreError, StoreErrorKind,
 };
 use rallypoint_lobby_proto::{CheckResult, CheckTarget, Config, Event, HashKeys, RegistrationOutcome, Registry};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
@@ -97,6 +98,9 @@ struct Exchange {
 pub struct TestNode {
     pub registry: Registry,
     pub node: ClusterNode,
+    monitor: ContactMonitor,
+    /// What was reported about the contact with the store.
+    pub events: Vec<ContactEvent>,
     /// Whether the store can be reached.
     pub is_linked: bool,
     /// How far its clock is ahead of the world's.
@@ -114,6 +118,8 @@ pub struct World {
     pub nodes: Vec<TestNode>,
     pub random: Random,
     pub is_read_only: bool,
+    /// A kind of requests that the store refuses.
+    pub refused: Option<RequestKind>,
     /// Maximum delay in each direction.
     pub delay: Duration,
     /// Addresses that checks reach; without a set there are no checks.
@@ -144,6 +150,7 @@ impl World {
             nodes: Vec::new(),
             random: Random(seed),
             is_read_only: false,
+            refused: None,
             delay: Duration::from_millis(30),
             reachable,
             // Nodes have clocks of their own; nothing may depend on them.
@@ -183,7 +190,17 @@ impl World {
             max_servers: 1_000_000,
         };
         let node = ClusterNode::new(config, now);
-        TestNode { registry, node, is_linked: true, ahead, exchanges: Vec::new(), checks: Vec::new(), next_sweep: now }
+        TestNode {
+            registry,
+            node,
+            monitor: ContactMonitor::default(),
+            events: Vec::new(),
+            is_linked: true,
+            ahead,
+            exchanges: Vec::new(),
+            checks: Vec::new(),
+            next_sweep: now,
+        }
     }
 
     pub fn send(&mut self, node: usize, from: &str, datagram: &[u8]) -> RegistrationOutcome {
@@ -225,7 +242,7 @@ impl World {
 
     fn step_node(&mut self, index: usize) {
         let now = self.now + self.nodes[index].ahead;
-        let Self { store, nodes, random, is_read_only, delay, reachable, .. } = self;
+        let Self { store, nodes, random, is_read_only, refused, delay, reachable, .. } = self;
         let node = &mut nodes[index];
         // The store executes, and replies arrive.
         let mut delays = || Duration::from_millis(random.below(delay.as_millis() as u64 + 1));
@@ -240,7 +257,7 @@ impl World {
             if !node.is_linked {
                 exchange.reply = Some(Err(unreachable()));
                 exchange.reply_at = now + Duration::from_secs(1);
-            } else if *is_read_only && is_write {
+            } else if (*is_read_only && is_write) || *refused == Some(exchange.request.kind()) {
                 exchange.reply = Some(Err(StoreError { kind: StoreErrorKind::ReadOnly, message: "read only".into() }));
                 exchange.reply_at = now + delays();
             } else if let Some(reply) = store.execute(&exchange.request) {
@@ -285,6 +302,7 @@ impl World {
         while let Some(update) = node.node.poll_update(now) {
             update.apply_to(now, &mut node.registry);
         }
+        node.events.extend(node.monitor.poll_event(now, &node.node));
         while let Some((id, request)) = node.node.poll_request(now) {
             let execute_at = now + delays();
             let waits_until = execute_at + Duration::from_secs(1);

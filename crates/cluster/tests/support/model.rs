@@ -75,6 +75,16 @@ impl ModelStore {
         self.unbind(id);
     }
 
+    /// Loses a field of the metadata, as if an operator had deleted it.
+    pub fn forget_meta(&mut self) {
+        self.meta = None;
+    }
+
+    /// Loses all bans, as if their key had been deleted.
+    pub fn forget_bans(&mut self) {
+        self.bans.clear();
+    }
+
     /// Loses all leases, as if their key had been evicted.
     pub fn forget_leases(&mut self) {
         self.leases.clear();
@@ -91,6 +101,11 @@ impl ModelStore {
         self.commands += 1;
         Some(match request {
             Request::Open { epoch, secret_check } => {
+                if self.meta.is_none() {
+                    let bans = std::mem::take(&mut self.bans);
+                    self.flush();
+                    self.bans = bans;
+                }
                 let meta = self.meta.get_or_insert_with(|| Meta {
                     secret_check: secret_check.to_vec(),
                     epoch: *epoch,
@@ -140,6 +155,7 @@ impl ModelStore {
                     nodes,
                     has_more,
                     servers,
+                    bans: Some(self.bans.len() as u64),
                 }))
             }
             Request::Write { epoch, writes } => {
@@ -171,7 +187,7 @@ impl ModelStore {
             }
             Request::Bans => {
                 let bans = self.bans.iter().map(|(subject, (_, value))| (subject.clone(), value.clone()));
-                Reply::Bans { bans: bans.collect(), left_out: 0 }
+                Reply::Bans { bans: bans.collect(), left_out: 0, malformed: 0 }
             }
             Request::ReadLog { after } => {
                 let records: Vec<_> = self.log.iter().filter(|record| record.seq > *after).cloned().collect();

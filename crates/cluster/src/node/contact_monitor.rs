@@ -1,0 +1,81 @@
+//! When an outage of the store begins and ends, for displays and the log.
+
+use super::{ClusterNode, NodeState};
+use crate::StoreError;
+use std::time::{Duration, Instant};
+
+/// Time without contact that is not worth a message: a reconnection usually succeeds at once.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What an operator should know about the contact of a node with the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContactEvent {
+    /// The node has read everything for the first time.
+    Joined,
+    /// An outage has begun, for this reason.
+    Lost(StoreError),
+    /// The store does not let the node take part, for this reason.
+    Refused(String),
+    /// The outage, or the refusal, has ended.
+    Regained,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Shown {
+    #[default]
+    Joining,
+    Contact,
+    Outage,
+    Refusal,
+}
+
+/// Follows a node, so that each outage is reported once when it begins, and once when it ends.
+///
+/// A store that answers some requests and fails others (without memory, a replica, a user without a right) is one outage, although a
+/// node that tries again has contact for a moment each time.
+#[derive(Debug, Default)]
+pub struct ContactMonitor {
+    shown: Shown,
+    has_joined: bool,
+}
+
+impl ContactMonitor {
+    /// Looks at the node. Returns what has to be reported.
+    pub fn poll_event(&mut self, now: Instant, node: &ClusterNode) -> Option<ContactEvent> {
+        match (node.state(), self.shown) {
+            (NodeState::Following, Shown::Joining) => {
+                self.shown = Shown::Contact;
+                self.has_joined = true;
+                Some(ContactEvent::Joined)
+            }
+            (NodeState::Following, Shown::Outage | Shown::Refusal) if node.has_recovered(now) => {
+                self.shown = Shown::Contact;
+                let is_first = !std::mem::replace(&mut self.has_joined, true);
+                Some(if is_first { ContactEvent::Joined } else { ContactEvent::Regained })
+            }
+            (NodeState::Disconnected(error), Shown::Contact)
+                if now.saturating_duration_since(node.last_contact()) > GRACE =>
+            {
+                self.shown = Shown::Outage;
+                Some(ContactEvent::Lost(error.clone()))
+            }
+            (NodeState::Refused(reason), Shown::Joining | Shown::Contact | Shown::Outage) => {
+                self.shown = Shown::Refusal;
+                Some(ContactEvent::Refused(reason.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the node takes part. While it reads everything again, or connects again within a second, it goes on as before.
+    #[must_use]
+    pub fn is_in_contact(&self) -> bool {
+        self.shown == Shown::Contact
+    }
+
+    /// Whether the node has ever had all servers of the cluster.
+    #[must_use]
+    pub fn has_joined(&self) -> bool {
+        self.has_joined
+    }
+}

@@ -1,0 +1,158 @@
+//! Bans of an operator count at all nodes, whatever happens to the store.
+
+use rallypoint_harness::{GameServer, Lobby, RedisServer, eventually, http_get, rallypoint, stderr, stdout};
+
+const SECRET: &str = "the secret of the tests' cluster";
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+const KEY: &str = "{rp:rallypoint}:ban";
+
+/// A node with an operator.
+fn start(store: &RedisServer, name: &str) -> Lobby {
+    let builder = Lobby::builder().variable("RALLYPOINT_CLUSTER_SECRET", SECRET);
+    let builder = builder.set(&format!("cluster.url={}", store.url())).set(&format!("cluster.node={name}"));
+    let node = builder.variable("RALLYPOINT_WEB_ADMIN_TOKEN", TOKEN).start();
+    node.wait_until_logged("joined the cluster");
+    node
+}
+
+fn administered(store: &RedisServer) -> [Lobby; 2] {
+    ["a", "b"].map(|name| start(store, name))
+}
+
+/// Runs a command of the operator. Returns its output and its warnings.
+#[track_caller]
+fn admin(node: &Lobby, args: &[&str]) -> (String, String) {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = rallypoint(home.path());
+    let output = command.env("RALLYPOINT_ADMIN_TOKEN", TOKEN).args(["admin", "--url", &node.url()]).args(args).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    (stdout(&output), stderr(&output))
+}
+
+/// An operator's ban at one node counts at all nodes, and so does its end.
+#[test]
+fn a_ban_at_one_node_counts_at_all() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = administered(&store);
+    let server = GameServer::named("banned").from_ip("127.9.9.9");
+    nodes[0].register(&server);
+    nodes.iter().for_each(|node| node.wait_until_listed(&["banned"]));
+    admin(&nodes[1], &["ban", "127.9.9.9"]);
+    nodes.iter().for_each(|node| node.wait_until_listed(&[]));
+    nodes[0].register(&server);
+    nodes[0].settle();
+    assert_eq!(nodes[0].names(), [""; 0]);
+    admin(&nodes[1], &["unban", "127.9.9.9"]);
+    eventually("the server is listed again at both nodes", || {
+        nodes[0].register(&server);
+        nodes.iter().all(|node| node.names() == ["banned"])
+    });
+}
+
+/// The store has forgotten that the ban was lifted, and the node that was away never heard of it.
+#[test]
+fn a_lifted_ban_does_not_come_back_with_a_node_that_was_away() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let [first, mut second] = administered(&store);
+    let server = GameServer::named("banned").from_ip("127.9.9.9");
+    first.register(&server);
+    second.wait_until_listed(&["banned"]);
+    admin(&first, &["ban", "127.9.9.9"]);
+    second.wait_until_listed(&[]);
+    second.kill();
+    admin(&first, &["unban", "127.9.9.9"]);
+    eventually("the store has the decision", || {
+        store.command(&["HGET", "{rp:rallypoint}:ban", "127.9.9.9"]).contains("lifted")
+    });
+    let _ = store.command(&["FLUSHALL"]);
+    eventually("the node has shared the decision again", || {
+        store.command(&["HGET", "{rp:rallypoint}:ban", "127.9.9.9"]).contains("lifted")
+    });
+    second.restart();
+    eventually("both nodes list the server", || {
+        second.register(&server);
+        [&first, &second].iter().all(|node| node.names() == ["banned"])
+    });
+}
+
+/// Nodes that start later get the bans, and what was lifted, from the store.
+#[test]
+fn bans_are_written_again_when_their_key_was_deleted() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = administered(&store);
+    admin(&nodes[0], &["ban", "127.9.9.8"]);
+    admin(&nodes[1], &["ban", "127.9.9.9"]);
+    admin(&nodes[1], &["unban", "127.9.9.9"]);
+    let is_complete = || {
+        store.command(&["HGET", KEY, "127.9.9.8"]).contains("put")
+            && store.command(&["HGET", KEY, "127.9.9.9"]).contains("lifted")
+    };
+    eventually("the store has both", is_complete);
+    eventually("both nodes know of both", || {
+        nodes.iter().all(|node| {
+            let (bans, _) = admin(node, &["bans"]);
+            bans.contains("127.9.9.8") && !bans.contains("127.9.9.9")
+        })
+    });
+    // A node notices that bans are gone if it has seen at a tick that they were there.
+    let ticked = || store.command(&["HGET", "{rp:rallypoint}:meta", "ticked"]);
+    let before = ticked();
+    eventually("a node has seen them", || ticked() != before);
+    assert_eq!(store.command(&["DEL", KEY]), "1");
+    eventually("the store has both again", is_complete);
+    let third = start(&store, "c");
+    eventually("the new node has the ban", || admin(&third, &["bans"]).0.contains("127.9.9.8"));
+}
+
+/// The list does not depend on the bans, nor on the messages: it goes on.
+#[test]
+fn a_value_of_another_program_in_place_of_bans_or_messages_is_reported_once() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = administered(&store);
+    let message_key = "{rp:rallypoint}:msg";
+    for key in [KEY, message_key] {
+        let _ = store.command(&["DEL", key]);
+        assert_eq!(store.command(&["SET", key, "another program's"]), "OK");
+    }
+    let problems = [("bans are not shared", KEY), ("the results of probes are not shared", message_key)];
+    for node in &nodes {
+        for (problem, key) in problems {
+            node.wait_until_logged(problem);
+            assert!(node.log().lines().any(|line| line.contains(problem) && line.contains(key)), "{}", node.log());
+        }
+        for event in ["malformed", "malformed_messages"] {
+            let line = format!("rallypoint_cluster_events_total{{event=\"{event}\"}} 1");
+            eventually("it is counted", || http_get(node.http(), "/metrics").1.lines().any(|known| known == line));
+        }
+    }
+    admin(&nodes[0], &["ban", "127.9.9.9"]);
+    nodes[0].register(&GameServer::named("a"));
+    nodes.iter().for_each(|node| node.wait_until_listed(&["a"]));
+    assert_eq!(store.command(&["GET", KEY]), "another program's", "it is left alone");
+    let _ = store.command(&["DEL", KEY, message_key]);
+    for node in &nodes {
+        node.wait_until_logged("bans are shared with the other nodes again");
+        node.wait_until_logged("the results of probes are shared with the other nodes again");
+        assert!(!node.log().contains("no contact"), "{}", node.log());
+        problems.iter().for_each(|(problem, _)| assert_eq!(node.log().matches(problem).count(), 1, "{}", node.log()));
+    }
+    eventually("the other node has the ban", || admin(&nodes[1], &["bans"]).0.contains("127.9.9.9"));
+}
+
+#[test]
+fn a_ban_without_the_store_holds_here_and_reaches_the_others_later() {
+    let Some(mut store) = RedisServer::start(&[]) else { return };
+    let nodes = administered(&store);
+    let (text, warning) = admin(&nodes[0], &["ban", "127.9.9.7"]);
+    assert!(text.starts_with("banned: 127.9.9.7") && warning.is_empty(), "{text}{warning}");
+    store.stop();
+    nodes[0].wait_until_logged("no contact with the cluster's store");
+    let (text, warning) = admin(&nodes[0], &["ban", "127.9.9.9"]);
+    assert!(text.starts_with("banned: 127.9.9.9"), "{text}");
+    let warning = warning.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(warning.contains("holds at this node only") && warning.contains("cannot be reached"), "{warning}");
+    assert!(!warning.contains("redis://"), "{warning}");
+    store.restart();
+    eventually("the other node has the ban", || admin(&nodes[1], &["bans"]).0.contains("127.9.9.9"));
+}
