@@ -189,6 +189,12 @@ impl Driver {
         while let Some((id, request)) = self.node.poll_request(now) {
             self.send(id, request);
         }
+        // Also those that are too short to be shown: together they are a problem.
+        match self.node.state() {
+            NodeState::Following => self.outages.handle_contact(now, true),
+            NodeState::Disconnected(_) | NodeState::Refused(_) => self.outages.handle_contact(now, false),
+            NodeState::Loading => {}
+        }
         let event = self.contact.poll_event(now, &self.node);
         let is_connected = self.contact.is_in_contact();
         if now >= self.next_status || is_connected != self.is_shown_connected {
@@ -371,7 +377,7 @@ impl Driver {
             listed: self.lobby.stats().listed as u64,
             behind: stats.behind,
             is_loading: !is_connected,
-            outages: self.outages.handle_contact(now, is_connected),
+            outages: self.outages.count(now),
             probes: self.link.is_probing(),
             round_trip_us: round_trip.map_or(0, |time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX)),
         };

@@ -19,12 +19,18 @@ pub(super) struct Outages {
 }
 
 impl Outages {
-    /// Notes whether there is contact. Returns the number of losses.
-    pub fn handle_contact(&mut self, now: Instant, is_in_contact: bool) -> u32 {
+    /// Notes whether there is contact.
+    pub fn handle_contact(&mut self, now: Instant, is_in_contact: bool) {
         if self.was_in_contact && !is_in_contact {
             self.starts.push_back(now);
+            // Their number is bounded here.
+            self.count(now);
         }
         self.was_in_contact = is_in_contact;
+    }
+
+    /// The number of losses.
+    pub fn count(&mut self, now: Instant) -> u32 {
         let is_over = |start: &Instant| now.saturating_duration_since(*start) >= TIME;
         while self.starts.len() > MAX || self.starts.front().is_some_and(is_over) {
             self.starts.pop_front();
@@ -41,8 +47,11 @@ mod tests {
     fn losses_of_contact_count_for_ten_minutes() {
         let start = Instant::now();
         let mut outages = Outages::default();
-        let mut handle =
-            |seconds, is_in_contact| outages.handle_contact(start + Duration::from_secs(seconds), is_in_contact);
+        let mut handle = |seconds, is_in_contact| {
+            let now = start + Duration::from_secs(seconds);
+            outages.handle_contact(now, is_in_contact);
+            outages.count(now)
+        };
         assert_eq!(handle(0, false), 0, "the node has not joined yet");
         assert_eq!(handle(1, true), 0);
         assert_eq!((handle(10, false), handle(11, false), handle(12, true)), (1, 1, 1));
