@@ -94,6 +94,8 @@ struct Protocol {
     serial: u64,
     /// The last server in the reply, if the reply was full: those after it are not shown.
     last_shown: Option<Age>,
+    /// Whether the reply has to be rewritten. Most changes find it so, and need not look it up.
+    is_dirty: bool,
 }
 
 #[derive(Debug)]
@@ -123,11 +125,12 @@ impl LegacyReplies {
             if shown >= MAX_PROTOCOLS {
                 self.waiting.insert(self.serial, id);
             }
-            Protocol { servers: BTreeMap::new(), serial: self.serial, last_shown: None }
+            Protocol { servers: BTreeMap::new(), serial: self.serial, last_shown: None, is_dirty: false }
         });
         let age = (server.since, server.public_id);
         protocol.servers.insert(age, LegacyServer { server: server.clone(), reply: None });
-        let is_visible = protocol.is_in_reply(age) && !self.waiting.contains_key(&protocol.serial);
+        let is_visible =
+            !protocol.is_dirty && protocol.is_in_reply(age) && !self.waiting.contains_key(&protocol.serial);
         if is_visible {
             self.mark_dirty(id);
         }
@@ -182,8 +185,11 @@ impl LegacyReplies {
             && let Some(id) = self.dirty.pop_front()
         {
             self.is_dirty.remove(&id);
-            let shown = self.protocols.get_mut(&id).filter(|protocol| !self.waiting.contains_key(&protocol.serial));
-            match shown {
+            let mut protocol = self.protocols.get_mut(&id);
+            if let Some(protocol) = &mut protocol {
+                protocol.is_dirty = false;
+            }
+            match protocol.filter(|protocol| !self.waiting.contains_key(&protocol.serial)) {
                 Some(protocol) => {
                     let reply = protocol.reply();
                     work += REPLY_OVERHEAD + reply.len();
@@ -201,6 +207,9 @@ impl LegacyReplies {
     fn mark_dirty(&mut self, id: ProtocolId) {
         if self.is_dirty.insert(id) {
             self.dirty.push_back(id);
+        }
+        if let Some(protocol) = self.protocols.get_mut(&id) {
+            protocol.is_dirty = true;
         }
     }
 }

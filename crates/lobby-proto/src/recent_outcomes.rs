@@ -115,6 +115,8 @@ impl RecentOutcomes {
             self.by_ip.remove(&old.ip);
             old.ip = ip;
             old.outcomes.clear();
+            // Most addresses have one outcome. Otherwise all rows would grow in the course of time to the most that one has had.
+            old.outcomes.shrink_to(1);
         }
         self.by_ip.insert(ip, row);
         row
@@ -135,6 +137,20 @@ mod tests {
         assert_eq!(recent.rows.len(), MAX_ADDRESSES);
         assert!(recent.of(Ipv4Addr::from_bits(0).into()).is_empty());
         assert_eq!(recent.of(Ipv4Addr::from_bits(1).into()).len(), 1);
+    }
+
+    #[test]
+    fn a_row_does_not_keep_the_memory_of_its_former_address() {
+        let mut recent = RecentOutcomes::new(KeyedHash::new(7));
+        let address = |n: usize| Ipv4Addr::from_bits(n as u32).into();
+        for n in 0..2 * MAX_ADDRESSES {
+            // Those of the first round have many outcomes.
+            let ports = if n < MAX_ADDRESSES { MAX_PER_ADDRESS as u16 } else { 1 };
+            for port in 0..ports {
+                recent.record(Instant::now(), address(n), RegistrationOutcome::TooLarge, Some(port), None);
+            }
+        }
+        assert_eq!(recent.rows.iter().map(|row| row.outcomes.capacity()).sum::<usize>(), MAX_ADDRESSES);
     }
 
     #[test]

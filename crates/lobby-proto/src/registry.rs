@@ -214,6 +214,12 @@ impl Registry {
         })
     }
 
+    /// Stops maintaining the lists of the legacy protocol (L16), for a lobby without a legacy port. It has to be called before
+    /// servers register or are restored.
+    pub fn disable_legacy_lists(&mut self) {
+        self.lists.disable_legacy();
+    }
+
     /// The published lists, which any thread can keep and read.
     #[must_use]
     pub fn lists(&self) -> Arc<PublishedLists> {

@@ -242,3 +242,13 @@ fn l16_a_change_after_the_first_255_servers_rewrites_nothing() {
     assert_eq!(list.len(), 255);
     assert!(list.iter().any(|line| line.starts_with(&format!("{}:", address(255)))), "the next one moves up");
 }
+
+#[test]
+fn a_lobby_without_a_legacy_port_has_no_legacy_lists() {
+    let mut lobby = Lobby::unchecked();
+    lobby.registry.disable_legacy_lists();
+    let datagram = registration(41, 8190, "[ctf_truefort] Bacon Town [3/10]");
+    assert_eq!(lobby.send_legacy("203.0.113.9", &datagram), RegistrationOutcome::Listed);
+    assert_eq!(lobby.legacy_list(protocol_of_version(41)), [""; 0]);
+    assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp Bacon Town"]);
+}

@@ -43,7 +43,7 @@ pub struct WebLimits {
     /// Maximum number of open event streams of one IPv4 address or IPv6 /56. Default: 32.
     pub listeners_per_address: usize,
     /// Maximum number of bytes of responses that were made for one client each, and that it has not received yet. Default:
-    /// 32 MB. Prebuilt lists are not included.
+    /// 32 MB, and at most an eighth of the lobby's memory cap (but 4 MB). Prebuilt lists are not included.
     pub answer_bytes: usize,
     /// Maximum of those bytes for one IPv4 address or IPv6 /56. Default: 16 MB.
     pub answer_bytes_per_address: usize,

@@ -25,6 +25,11 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Fraction (1/8) of the lobby's memory cap for prebuilt lists and their compressed forms that are not being sent.
 const PREBUILT_SHARE: usize = 8;
 
+/// Fraction (1/8) of the lobby's memory cap for responses that were made for one client each and are not received yet, and for
+/// outdated lists that slow readers keep from being freed, if the limits allow more; at least the longest page.
+const ANSWER_SHARE: usize = 8;
+const MIN_ANSWER_BYTES: usize = 4 << 20;
+
 /// A running web server. Clones refer to the same server; it stops with [`shutdown`](Self::shutdown), or with its runtime.
 ///
 /// The first page of this crate has an example.
@@ -44,8 +49,10 @@ struct Inner {
 impl WebService {
     /// Starts a web server. It accepts connections when this returns; if this fails, nothing is left behind. It has to be
     /// called within a runtime whose I/O and time drivers are enabled.
-    pub fn start(options: WebOptions, sources: WebSources) -> Result<Self, WebStartError> {
+    pub fn start(mut options: WebOptions, sources: WebSources) -> Result<Self, WebStartError> {
         let listeners = server::bind(&options)?;
+        let answer_bytes = (sources.lobby.memory_cap() / ANSWER_SHARE).max(MIN_ANSWER_BYTES);
+        options.limits.answer_bytes = options.limits.answer_bytes.min(answer_bytes);
         let (shutdown, is_shut_down) = watch::channel(false);
         metrics::set_process_start();
         let seed = entropy::u128()?;

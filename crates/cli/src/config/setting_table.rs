@@ -143,7 +143,7 @@ fn table() -> Vec<Setting> {
         START "list.reply_timeout": seconds(60, day) => list.reply_timeout,
             "Time limit for a client to receive the reply. Gang Garrison 2 reads slowly.";
         START "list.held_bytes": number(1 << 20..=1 << 40) => list.held_bytes,
-            "Maximum number of bytes of outdated lists kept for slow readers.";
+            "Maximum number of bytes of outdated lists kept for slow readers; at most an eighth of caps.memory.";
 
         START "web.listen": addresses(true) => web.listen, "Addresses of the web page and the API, HTTP.";
         LIVE "web.requests": RateLimitType => web.settings.requests,
@@ -190,7 +190,8 @@ fn table() -> Vec<Setting> {
         START "web.listeners_per_address": number(AT_LEAST_1) => web.limits.listeners_per_address,
             "Maximum number of live event connections per IPv4 address or IPv6 /56.";
         START "web.answer_bytes": number(1 << 20..=1 << 40) => web.limits.answer_bytes,
-            "Maximum number of bytes of responses rendered for a single client that are waiting to be sent.";
+            "Maximum number of bytes of responses rendered for a single client that are waiting to be sent; at most an \
+             eighth of caps.memory.";
         START "web.answer_bytes_per_address": number(1 << 20..=1 << 40) => web.limits.answer_bytes_per_address,
             "Maximum number of such bytes per IPv4 address or IPv6 /56.";
         START "web.list_bytes_per_address": number(1 << 20..=1 << 40) => web.limits.list_bytes_per_address,

@@ -58,7 +58,8 @@ pub(crate) struct ListBuilder {
     free: Vec<LobbyIndex>,
     /// Lobbies that have changed since they were published.
     dirty: KeyedSet<LobbyId>,
-    legacy: legacy::LegacyReplies,
+    /// `None` if there is no legacy port, so that they are not requested.
+    legacy: Option<legacy::LegacyReplies>,
     version: u64,
 }
 
@@ -72,6 +73,8 @@ struct LobbyBuilder {
     empty: Vec<ChunkIndex>,
     /// Number of servers.
     count: usize,
+    /// Whether it is one of the changed lobbies. Most changes find it so, and need not look it up.
+    is_dirty: bool,
 }
 
 #[derive(Debug, Default)]
@@ -99,9 +102,14 @@ impl ListBuilder {
             lobbies: Vec::new(),
             free: Vec::new(),
             dirty: keyed.set(),
-            legacy: legacy::LegacyReplies::new(keyed),
+            legacy: Some(legacy::LegacyReplies::new(keyed)),
             version: 0,
         }
+    }
+
+    /// Stops maintaining the legacy lists, which are empty from then on. There must not be any server yet.
+    pub fn disable_legacy(&mut self) {
+        self.legacy = None;
     }
 
     pub fn published(&self) -> &Arc<PublishedLists> {
@@ -110,10 +118,12 @@ impl ListBuilder {
 
     /// Adds the server of a slot to the list of its lobby.
     pub fn insert(&mut self, slot: SlotIndex, server: Arc<ListedServer>) -> ListPosition {
-        self.legacy.insert(&server);
-        self.dirty.insert(server.lobby_id);
+        if let Some(legacy) = &mut self.legacy {
+            legacy.insert(&server);
+        }
         let lobby = self.lobby(server.lobby_id);
         let builder = &mut self.lobbies[lobby.get()];
+        builder.mark_dirty(&mut self.dirty);
         builder.count += 1;
         ListPosition { lobby, within: builder.insert(Member { slot, server }) }
     }
@@ -126,14 +136,16 @@ impl ListBuilder {
 
     /// Replaces the data of a server, which keeps its position.
     pub fn replace(&mut self, position: ListPosition, server: Arc<ListedServer>) {
-        self.dirty.insert(server.lobby_id);
         let LobbyPosition { chunk: index, member } = position.within;
         let builder = &mut self.lobbies[position.lobby.get()];
+        builder.mark_dirty(&mut self.dirty);
         let chunk = &mut builder.chunks[index.get()];
         chunk.built = None;
         let old = &mut chunk.members[member as usize].server;
         chunk.size = chunk.size - old.block.len() + server.block.len();
-        self.legacy.replace(old, &server);
+        if let Some(legacy) = &mut self.legacy {
+            legacy.replace(old, &server);
+        }
         *old = server;
         builder.reopen(index);
     }
@@ -146,10 +158,12 @@ impl ListBuilder {
     ) -> Arc<ListedServer> {
         let ListPosition { lobby, within } = position;
         let builder = &mut self.lobbies[lobby.get()];
-        self.dirty.insert(builder.id);
+        builder.mark_dirty(&mut self.dirty);
         builder.count -= 1;
         let old = builder.remove(within, |slot, within| moved(slot, ListPosition { lobby, within }));
-        self.legacy.remove(&old);
+        if let Some(legacy) = &mut self.legacy {
+            legacy.remove(&old);
+        }
         if builder.count == 0 {
             self.by_id.remove(&builder.id);
             builder.chunks = Vec::new();
@@ -171,7 +185,9 @@ impl ListBuilder {
         for id in self.dirty.drain() {
             match self.by_id.get(&id) {
                 Some(lobby) => {
-                    let list = self.lobbies[lobby.get()].build(self.version, &mut work);
+                    let builder = &mut self.lobbies[lobby.get()];
+                    builder.is_dirty = false;
+                    let list = builder.build(self.version, &mut work);
                     snapshot.lobbies.insert(id, Arc::new(list));
                 }
                 None => {
@@ -179,19 +195,22 @@ impl ListBuilder {
                 }
             }
         }
-        work += self.legacy.publish(&mut snapshot.legacy);
+        if let Some(legacy) = &mut self.legacy {
+            work += legacy.publish(&mut snapshot.legacy);
+        }
         self.published.0.store(Arc::new(snapshot));
         work
     }
 
     /// Whether all changes are published.
     pub fn is_published(&self) -> bool {
-        self.dirty.is_empty() && self.legacy.is_published()
+        self.dirty.is_empty() && self.legacy.as_ref().is_none_or(legacy::LegacyReplies::is_published)
     }
 
     fn lobby(&mut self, id: LobbyId) -> LobbyIndex {
         *self.by_id.entry(id).or_insert_with(|| {
-            let new = LobbyBuilder { id, chunks: Vec::new(), open: Vec::new(), empty: Vec::new(), count: 0 };
+            let new =
+                LobbyBuilder { id, chunks: Vec::new(), open: Vec::new(), empty: Vec::new(), count: 0, is_dirty: false };
             match self.free.pop() {
                 Some(index) => {
                     self.lobbies[index.get()] = new;
@@ -207,6 +226,14 @@ impl ListBuilder {
 }
 
 impl LobbyBuilder {
+    /// Adds the lobby to those that have changed.
+    fn mark_dirty(&mut self, dirty: &mut KeyedSet<LobbyId>) {
+        if !self.is_dirty {
+            self.is_dirty = true;
+            dirty.insert(self.id);
+        }
+    }
+
     /// Adds a server to a chunk that has room.
     fn insert(&mut self, member: Member) -> LobbyPosition {
         let index = self.open.last().copied().unwrap_or_else(|| {

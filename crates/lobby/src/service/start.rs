@@ -36,8 +36,8 @@ use tokio::{
 /// Fraction (1/8) of the memory cap for replies of servers to probes, in addition to the registry.
 const ANSWER_SHARE: usize = 8;
 
-/// Fraction (1/4) of the memory cap for outdated lists that slow readers keep from being freed.
-const HELD_SHARE: usize = 4;
+/// Fraction (1/8) of the memory cap for outdated lists that slow readers keep from being freed.
+const HELD_SHARE: usize = 8;
 
 /// Fraction (1/16) of the memory cap for popular list replies in memory-backed files.
 const REPLY_FILE_SHARE: usize = 16;
@@ -56,6 +56,9 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
     };
     let keys = HashKeys { tables: entropy::u64()?, public_ids };
     let mut registry = Registry::new(descriptors.limit_config(options.registry), keys, now)?;
+    if options.legacy.is_empty() {
+        registry.disable_legacy_lists();
+    }
     if options.cluster.is_some() {
         registry.enable_replication(now, entropy::bytes()?);
     }

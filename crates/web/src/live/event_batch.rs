@@ -23,6 +23,9 @@ pub struct EventBatch {
     /// The number of the first event.
     first: u64,
     bytes: Bytes,
+    /// Number of events.
+    count: usize,
+    /// All of them; none if the batch is too large to be kept.
     events: Vec<BatchEvent>,
     /// The events by the ID of their server, for clients that follow some servers only.
     by_id: Vec<(u128, u32)>,
@@ -58,8 +61,15 @@ fn sort_key(change: &TableChange) -> (bool, LobbyId, PublicId) {
 }
 
 impl EventBatch {
-    /// The events after `before`, which lead from the snapshot `previous` to the next; `None` if there are no changes.
-    pub(super) fn new(changes: &[TableChange], previous: &TableSnapshot, before: Cursor) -> Option<Self> {
+    /// The events after `before`, which lead from the snapshot `previous` to the next; `None` if there are no changes. If they are
+    /// longer than `max_bytes`, the batch has none of them.
+    pub(super) fn new(
+        changes: &[TableChange],
+        previous: &TableSnapshot,
+        before: Cursor,
+        max_bytes: usize,
+    ) -> Option<Self> {
+        let count = changes.len();
         let listed = changes.iter().filter(|change| matches!(change, TableChange::Listed(_))).count() as u64;
         let mut changes: Vec<_> = changes.iter().collect();
         changes.sort_unstable_by_key(|change| sort_key(change));
@@ -73,12 +83,18 @@ impl EventBatch {
             let (is_listed, lobby, id) = sort_key(change);
             by_id.push((number(id), events.len() as u32));
             events.push(BatchEvent { is_listed, lobby, end: bytes.len() });
+            if bytes.len() > max_bytes {
+                bytes = Vec::new();
+                events = Vec::new();
+                by_id = Vec::new();
+                break;
+            }
         }
         by_id.sort_unstable();
         // Batches are kept for a while, and growing has reserved up to twice what they need.
         bytes.shrink_to_fit();
         let first = before.number + 1;
-        (!events.is_empty()).then(|| Self { epoch: before.epoch, first, bytes: bytes.into(), events, by_id, listed })
+        (count > 0).then(|| Self { epoch: before.epoch, first, bytes: bytes.into(), count, events, by_id, listed })
     }
 
     /// A batch of one event with these bytes.
@@ -89,10 +105,19 @@ impl EventBatch {
             epoch: before.epoch,
             first: before.number + 1,
             bytes: bytes.into(),
+            count: 1,
             events,
             by_id: vec![(0, 0)],
             listed: 1,
         }
+    }
+
+    /// A batch that was too large, of this number of events.
+    #[cfg(test)]
+    pub(super) fn of_lost_events(before: Cursor, count: usize) -> Self {
+        let first = before.number + 1;
+        let (events, by_id) = (Vec::new(), Vec::new());
+        Self { epoch: before.epoch, first, bytes: Bytes::new(), count, events, by_id, listed: 0 }
     }
 
     /// Whether nothing but the batch refers to its bytes.
@@ -104,13 +129,19 @@ impl EventBatch {
     /// The last event of the batch.
     #[must_use]
     pub fn last(&self) -> Cursor {
-        Cursor { epoch: self.epoch, number: self.first + self.events.len() as u64 - 1 }
+        Cursor { epoch: self.epoch, number: self.first + self.count as u64 - 1 }
     }
 
     /// The event before the first of the batch.
     #[must_use]
     pub fn before(&self) -> Cursor {
         Cursor { epoch: self.epoch, number: self.first - 1 }
+    }
+
+    /// Whether the batch was too large, and has none of its events.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.events.len() < self.count
     }
 
     /// Estimated memory use in bytes. Most batches have one event, whose text is often the smaller part of it.
@@ -274,7 +305,7 @@ mod tests {
             registry.publish(now);
             table.handle_list(&registry.lists().snapshot());
             let update = table.handle_timeout(now).unwrap();
-            let batch = EventBatch::new(&update.changes, &previous, cursor).unwrap();
+            let batch = EventBatch::new(&update.changes, &previous, cursor, usize::MAX).unwrap();
             previous = update.snapshot;
             assert_eq!(batch.before(), cursor, "the numbers are consecutive");
             cursor = batch.last();

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 /// Maximum memory of past events, in bytes, that are kept for clients that are behind or reconnect. A busy lobby of a thousand
 /// servers produces some 30 kB per second, so this is enough for minutes; a client that was away for longer fetches the list
 /// again.
-const KEPT_BYTES: usize = 8 << 20;
+pub(super) const KEPT_BYTES: usize = 8 << 20;
 
 /// Maximum number of bytes of events that a client is given at once, unless a single event is longer. What it is given stays in
 /// memory until it has received it, with the batch it is a part of.
@@ -97,8 +97,13 @@ impl EventHistory {
         let last = batch.as_ref().map_or_else(|| *self.last.borrow(), EventBatch::last);
         store(last);
         if let Some(batch) = batch {
-            recent.bytes += batch.memory();
-            recent.batches.push_back(batch);
+            if batch.is_lost() {
+                recent.batches.clear();
+                recent.bytes = 0;
+            } else {
+                recent.bytes += batch.memory();
+                recent.batches.push_back(batch);
+            }
             while recent.bytes > KEPT_BYTES
                 && let Some(oldest) = recent.batches.pop_front()
             {
@@ -287,6 +292,22 @@ mod tests {
         let least = TEXT + 2 * size_of::<EventBatch>();
         assert!(recent.batches.len() * least <= KEPT_BYTES, "{} events", recent.batches.len());
         assert!(recent.batches.len() * 8 * least > KEPT_BYTES, "{} events", recent.batches.len());
+    }
+
+    /// A flood that changes all servers at once has more events than are kept: they are not even written.
+    #[test]
+    fn events_that_are_too_many_are_lost_and_take_no_memory() {
+        let history = history(3);
+        let (mut behind, _) = subscribe(&history, Some(1), None);
+        let before = *history.last.borrow();
+        history.publish(Some(EventBatch::of_lost_events(before, 100)), |_| {});
+        assert_eq!(history.recent().bytes, 0);
+        assert_eq!(behind.poll_events(), Err(EventsLost));
+        assert_eq!(subscribe(&history, Some(before.number), None).1, Err(EventsLost));
+        let (mut current, start) = subscribe(&history, Some(before.number + 100), None);
+        assert_eq!(start, Ok(()));
+        publish(&history, 7);
+        assert_eq!(rest(&mut current), [7]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The task that turns updates of the lobby's table into events.
 
-use super::{EventBatch, Live};
+use super::{EventBatch, Live, event_history::KEPT_BYTES};
 use rallypoint_lobby::{LobbyService, TableSnapshot, TableUpdate};
 use std::sync::Arc;
 
@@ -51,7 +51,9 @@ async fn publish(live: &Live, update: &Arc<TableUpdate>) -> Option<()> {
         false => {
             let update = Arc::clone(update);
             let previous = Arc::clone(live.snapshot().table());
-            tokio::task::spawn_blocking(move || EventBatch::new(&update.changes, &previous, before)).await.ok()?
+            tokio::task::spawn_blocking(move || EventBatch::new(&update.changes, &previous, before, KEPT_BYTES))
+                .await
+                .ok()?
         }
     };
     live.publish(Arc::clone(&update.snapshot), batch);

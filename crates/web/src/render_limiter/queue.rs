@@ -4,6 +4,10 @@
 //! IPv6 /56) that has used less. A client that sends as many requests as it may waits behind one that sends a few, and a network
 //! of such clients behind all others. Every second turn goes to the site, and of one site the customer, that was served longest
 //! ago: otherwise a visitor that has browsed for a while would wait until each of many new sites has used as much as that.
+//!
+//! Shares alone do not protect a visitor from many sites: a hundred of them that always have a request waiting get as little each
+//! as a person uses. What tells them apart is the pause: a person reads a page before the next request. So requests of sites that
+//! have paused go first, whatever they have used. A site that pauses as a person does, but on purpose, gains no more than a person.
 
 use rallypoint_limit::{Customer, Site};
 use std::{
@@ -18,6 +22,12 @@ const MAX_WAITING: usize = 64;
 
 /// Time after which used time counts half.
 const HALF_LIFE: Duration = Duration::from_secs(4);
+
+/// Time without a request after which the next one of a site goes first.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Maximum number of consecutive turns that go to sites that have paused: the next one is shared by all.
+const MAX_AFTER_PAUSE: u32 = 4;
 
 /// Maximum number of sites, and of customers, whose used time is remembered.
 const MAX_REMEMBERED: usize = 4_096;
@@ -38,8 +48,10 @@ pub(super) struct RenderQueue<T> {
     customers: UsedTime<Customer>,
     /// Average cost of a response in seconds.
     cost: f64,
-    /// Whether the next turn goes to the site that was served longest ago.
+    /// Whether the next shared turn goes to the site that was served longest ago.
     is_by_age: bool,
+    /// Number of consecutive turns that went to sites that had paused.
+    after_pause: u32,
 }
 
 #[derive(Debug)]
@@ -47,6 +59,8 @@ struct Waiting<T> {
     item: T,
     number: u64,
     ip: IpAddr,
+    /// Whether it is the first request of its site after a pause.
+    is_after_pause: bool,
 }
 
 /// Rendering time in seconds that was charged in advance, and is corrected when a response is rendered.
@@ -60,7 +74,7 @@ struct UsedTime<K>(HashMap<K, (f64, Instant)>);
 impl<T> Default for RenderQueue<T> {
     fn default() -> Self {
         let (sites, customers) = (UsedTime(HashMap::new()), UsedTime(HashMap::new()));
-        Self { waiting: Vec::new(), next: 0, sites, customers, cost: FIRST_COST, is_by_age: false }
+        Self { waiting: Vec::new(), next: 0, sites, customers, cost: FIRST_COST, is_by_age: false, after_pause: 0 }
     }
 }
 
@@ -75,7 +89,8 @@ impl<T> RenderQueue<T> {
 
     /// Adds a request. If too many wait, the one that would be rendered last is removed and returned; it may be the new one.
     pub fn push(&mut self, ip: IpAddr, item: T, now: Instant) -> Option<T> {
-        self.waiting.push(Waiting { item, number: self.next, ip });
+        let is_after_pause = self.has_paused(Site::of(ip), now);
+        self.waiting.push(Waiting { item, number: self.next, ip, is_after_pause });
         self.next += 1;
         if self.waiting.len() <= MAX_WAITING {
             return None;
@@ -88,18 +103,46 @@ impl<T> RenderQueue<T> {
             *sites.entry(site).or_insert_with(|| self.sites.get(&site, now)) += self.cost;
             *customers.entry(customer).or_insert_with(|| self.customers.get(&customer, now)) += self.cost;
         }
-        let rank =
-            |waiting: &Waiting<T>| (sites[&Site::of(waiting.ip)], customers[&Customer::of(waiting.ip)], waiting.number);
-        let ranks: Vec<_> = self.waiting.iter().map(rank).collect();
-        let last = (0..ranks.len()).max_by(|&one, &other| {
-            let (one, other) = (ranks[one], ranks[other]);
-            one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)).then(one.2.cmp(&other.2))
+        let used = |waiting: &Waiting<T>| (sites[&Site::of(waiting.ip)], customers[&Customer::of(waiting.ip)]);
+        let last = (0..self.waiting.len()).max_by(|&one, &other| {
+            let (one, other) = (&self.waiting[one], &self.waiting[other]);
+            let (of_one, of_other) = (used(one), used(other));
+            let by_use = of_one.0.total_cmp(&of_other.0).then(of_one.1.total_cmp(&of_other.1));
+            other.is_after_pause.cmp(&one.is_after_pause).then(by_use).then(one.number.cmp(&other.number))
         })?;
-        Some(self.waiting.swap_remove(last).item)
+        let refused = self.waiting.swap_remove(last);
+        // A request that is refused is no pause.
+        self.add(refused.ip, 0.0, now);
+        Some(refused.item)
+    }
+
+    /// Whether a site has no other request, and has had none for a while.
+    fn has_paused(&self, site: Site, now: Instant) -> bool {
+        self.sites.served(&site).is_none_or(|at| now.saturating_duration_since(at) >= PAUSE)
+            && !self.waiting.iter().any(|waiting| Site::of(waiting.ip) == site)
     }
 
     /// Removes the request that is to be rendered next, with the address of its client.
     pub fn pop(&mut self, now: Instant) -> Option<(IpAddr, T)> {
+        let after_pause = (0..self.waiting.len())
+            .filter(|&index| self.after_pause < MAX_AFTER_PAUSE && self.waiting[index].is_after_pause)
+            .min_by_key(|&index| self.waiting[index].number);
+        let next = match after_pause {
+            Some(next) => {
+                self.after_pause += 1;
+                next
+            }
+            None => {
+                self.after_pause = 0;
+                self.next_shared(now)?
+            }
+        };
+        let Waiting { item, ip, .. } = self.waiting.swap_remove(next);
+        Some((ip, item))
+    }
+
+    /// Index of the request whose site has used least, or was served longest ago.
+    fn next_shared(&mut self, now: Instant) -> Option<usize> {
         let next = (0..self.waiting.len()).min_by(|&one, &other| {
             let (one, other) = (&self.waiting[one], &self.waiting[other]);
             let order = if self.is_by_age {
@@ -115,8 +158,7 @@ impl<T> RenderQueue<T> {
             order.then(one.number.cmp(&other.number))
         })?;
         self.is_by_age = !self.is_by_age;
-        let Waiting { item, ip, .. } = self.waiting.swap_remove(next);
-        Some((ip, item))
+        Some(next)
     }
 
     /// Charges a client with the average cost of a response, when it starts to be rendered.
@@ -170,6 +212,7 @@ fn decayed((seconds, at): (f64, Instant), now: Instant) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::VecDeque;
 
     const COST: Duration = Duration::from_millis(20);
 
@@ -231,6 +274,56 @@ mod tests {
             turns += 1;
         }
         assert!(turns <= 2 * SITES, "{turns} turns");
+    }
+
+    /// The wait does not depend on the number of sites that always have a request: more than the queue holds, too.
+    #[test]
+    fn a_visitor_who_pauses_waits_for_one_turn_whatever_the_number_of_attackers() {
+        const VISITOR: u32 = u32::MAX;
+        const INTERVAL: Duration = Duration::from_secs(1);
+        for sites in [1, 10, 64, 200, 1_000] {
+            let mut queue = RenderQueue::default();
+            let mut now = Instant::now();
+            let address = |number| match number {
+                VISITOR => ip("8.8.8.8"),
+                number => IpAddr::from((0x0901_0101 + (number << 8)).to_be_bytes()),
+            };
+            // Those that are refused try again after a while.
+            let mut refused: VecDeque<(Instant, u32)> = VecDeque::new();
+            let mut idle: Vec<u32> = (0..sites).collect();
+            // When each of the attackers, which are new at first, has been served or refused.
+            let mut next_visit = now + 10 * INTERVAL;
+            let mut visits = 0;
+            let mut turns = None;
+            while visits < 10 {
+                let mut arrivals = std::mem::take(&mut idle);
+                while let Some((_, number)) = refused.pop_front_if(|(at, _)| *at <= now) {
+                    arrivals.push(number);
+                }
+                if now >= next_visit && turns.is_none() {
+                    // It comes last.
+                    arrivals.push(VISITOR);
+                    next_visit = now + INTERVAL;
+                    turns = Some(0);
+                }
+                for number in arrivals {
+                    let last = queue.push(address(number), number, now);
+                    assert_ne!(last, Some(VISITOR), "{sites} sites");
+                    refused.extend(last.map(|last| (now + PAUSE / 2, last)));
+                }
+                let (ip, served) = queue.pop(now).unwrap();
+                let charge = queue.charge(ip, now);
+                now += COST;
+                queue.settle(ip, charge, COST, now);
+                if served == VISITOR {
+                    assert!(turns.take() <= Some(1), "{sites} sites, visit {visits}");
+                    visits += 1;
+                } else {
+                    idle.push(served);
+                    turns = turns.map(|turns| turns + 1);
+                }
+            }
+        }
     }
 
     #[test]
