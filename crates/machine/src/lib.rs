@@ -40,7 +40,10 @@ mod received;
 
 pub use received::{DeliveryError, ReceivedDatagram, SocketIndex};
 
-use std::{net::SocketAddr, time::Instant};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 /// Maximum payload of a UDP datagram over IPv4, in bytes: 65,535 less the IP and UDP headers.
 pub const MAX_UDP_PAYLOAD: usize = 65_507;
@@ -128,6 +131,12 @@ pub trait Machine {
     /// can; that costs some instructions each. By default it does not.
     fn uses_receive_times(&self) -> bool {
         false
+    }
+
+    /// How long datagrams may wait in the socket while very many arrive, so that more of them are received together. At ordinary
+    /// rates none waits. By default none does at any rate: of machines that measure round trips, none should.
+    fn max_receive_delay(&self) -> Duration {
+        Duration::ZERO
     }
 }
 

@@ -3,10 +3,11 @@
 //! One thread owns the machine, so nothing in it needs a lock. Each turn of the loop receives one batch from every socket
 //! that is readable, runs the closures that other threads have posted, lets due timers fire, sends what the machine has to
 //! send, and passes on its events; then it waits until a socket, a timer or another thread needs it. It never waits while
-//! there is something to receive.
+//! there is something to receive, unless the machine allows a [short delay](Machine::max_receive_delay) at high rates.
 
 use crate::{
     RecvBatch, SendBatch, UdpSocket, clock,
+    receive_moderation::ReceiveModeration,
     sys::{BATCH_SIZE, Poller, Waker},
 };
 use rallypoint_machine::{Machine, SocketIndex};
@@ -131,7 +132,8 @@ impl<M: Machine + Send + 'static> EventLoop<M> {
             }
             let incoming = new_batch(&machine);
             let outgoing = SendBatch::default();
-            Running { machine, on_event, sockets, poller, receiver, incoming, outgoing }.run()
+            let moderation = ReceiveModeration::new(clock::now());
+            Running { machine, on_event, sockets, poller, receiver, incoming, outgoing, moderation }.run()
         })?;
         Ok(EventLoopThread { handle, thread: Some(thread) })
     }
@@ -222,6 +224,15 @@ struct Running<M, F> {
     receiver: mpsc::Receiver<Command<M>>,
     incoming: RecvBatch,
     outgoing: SendBatch,
+    moderation: ReceiveModeration,
+}
+
+/// What a turn has received.
+#[derive(Clone, Copy, Debug, Default)]
+struct Received {
+    datagrams: usize,
+    /// Whether there may be more.
+    has_more: bool,
 }
 
 fn new_batch(machine: &impl Machine) -> RecvBatch {
@@ -241,7 +252,7 @@ impl<M: Machine, F: FnMut(M::Event)> Running<M, F> {
             let until = if is_busy { Some(last_turn) } else { self.machine.poll_timeout() };
             self.wait(until);
             let mut now = clock::now();
-            self.recv(now);
+            let received = self.recv(now);
             if until.is_some_and(|until| now.saturating_duration_since(until.max(last_turn)) > SUSPENSION) {
                 self.catch_up(now);
             }
@@ -256,6 +267,12 @@ impl<M: Machine, F: FnMut(M::Event)> Running<M, F> {
                 (self.on_event)(event);
             }
             is_busy = has_more_commands || has_more_to_send;
+            if self.moderation.handle_turn(last_turn, received.datagrams, received.has_more || is_busy) {
+                let delay = self.machine.max_receive_delay();
+                if !delay.is_zero() {
+                    std::thread::sleep(delay);
+                }
+            }
         }
     }
 
@@ -267,7 +284,8 @@ impl<M: Machine, F: FnMut(M::Event)> Running<M, F> {
         }
     }
 
-    fn recv(&mut self, now: Instant) {
+    fn recv(&mut self, now: Instant) -> Received {
+        let mut received = Received::default();
         if self.incoming.max_datagram() != self.machine.max_datagram() {
             self.incoming = new_batch(&self.machine);
         }
@@ -281,10 +299,15 @@ impl<M: Machine, F: FnMut(M::Event)> Running<M, F> {
                 continue;
             }
             match self.incoming.recv(socket) {
-                Ok(()) => self.machine.handle_batch(now, index, self.incoming.iter()),
+                Ok(()) => {
+                    received.datagrams += self.incoming.len();
+                    received.has_more |= self.incoming.is_full();
+                    self.machine.handle_batch(now, index, self.incoming.iter());
+                }
                 Err(error) => tracing::debug!(%error, addr = %socket.local_addr(), "cannot receive from a socket"),
             }
         }
+        received
     }
 
     /// Receives everything that has arrived before any timer fires: a lease that ran out while the process was suspended may

@@ -25,6 +25,7 @@ mod bind_error;
 pub mod clock;
 pub mod entropy;
 mod event_loop;
+mod receive_moderation;
 mod recv_batch;
 mod send_batch;
 mod socket;

@@ -171,7 +171,10 @@ pub struct Client {
 
 impl Client {
     pub fn new(request: &[u8], at_least: usize) -> Self {
-        Self { request: request.into(), at_least, discard: vec![MaybeUninit::uninit(); 1 << 20] }
+        /// Minimum size of the buffer in bytes.
+        const MIN_BUFFER: usize = 1 << 20;
+        let size = MIN_BUFFER.max(at_least + at_least / 8);
+        Self { request: request.into(), at_least, discard: vec![MaybeUninit::uninit(); size] }
     }
 
     /// One exchange from a given address: connects, sends the request, and receives the reply without copying it.

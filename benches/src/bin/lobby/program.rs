@@ -154,8 +154,15 @@ impl Program {
 
     /// The state of its UDP socket.
     pub fn queue(&self) -> Result<Queue, Failure> {
-        let sockets = fs::read_to_string("/proc/net/udp")?;
-        Queue::find(&sockets, self.addr.port()).ok_or_else(|| Failure(format!("no socket listens at {}", self.addr)))
+        /// The system skips some sockets of the list if others are opened or closed while it is read.
+        const ATTEMPTS: u32 = 20;
+        for _ in 0..ATTEMPTS {
+            let sockets = fs::read_to_string("/proc/net/udp")?;
+            if let Some(queue) = Queue::find(&sockets, self.addr.port()) {
+                return Ok(queue);
+            }
+        }
+        Err(Failure(format!("no socket listens at {}", self.addr)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! An honest visitor of a large lobby, while clients of many networks request expensive pages as fast as they are allowed to.
+//! Honest visitors of a large lobby, while clients of many networks request expensive pages as fast as they are allowed to.
 
 use crate::{program::Lobby, requests::Client};
 use rallypoint_bench::{BusyCores, Failure, Table, nanoseconds};
@@ -12,18 +12,21 @@ use std::{
 pub const SERVERS: u32 = 100_000;
 /// Number of attacking clients, each of a network of its own.
 const ATTACKERS: u8 = 64;
-/// Requests of the honest visitor, and the pause between two of them.
-const REQUESTS: usize = 300;
-const PAUSE: Duration = Duration::from_millis(50);
+/// Number of honest visitors, each of a network of its own, and their requests.
+const VISITORS: u8 = 5;
+const REQUESTS: usize = 60;
+/// Interval between two requests of a visitor: a person who clicks fast. A client that asks more often than the attackers is not
+/// told apart from them.
+const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the honest visitor requests, in turn.
+/// What a visitor requests, in turn.
 const PAGES: [&str; 4] =
     ["/", "/?q=bacon&sort=name", "/api/v1/servers?q=dusk&limit=100", "/api/v1/servers?not_full=1&sort=map&limit=100"];
 
 /// What the attackers request, with a text that no other request has: every response has to be rendered.
 const EXPENSIVE: [&str; 3] = ["/?sort=map&q=", "/api/v1/servers?sort=name&limit=500&q=", "/?sort=popularity&q=e"];
 
-/// Measures the latency of the honest visitor's requests; returns the text, the 99th percentile in seconds and the number of
+/// Measures the latency of the honest visitors' requests; returns the text, the 99th percentile in seconds and the number of
 /// requests that were refused.
 pub fn measure(core: usize) -> Result<(String, f64, usize), Failure> {
     // By default all addresses of this machine are exempt from the limits of requests. Here only the client is that fills the lobby.
@@ -31,7 +34,7 @@ pub fn measure(core: usize) -> Result<(String, f64, usize), Failure> {
     let _busy = BusyCores::start(core)?;
     let mut table = Table::new(&["attackers", "their requests", "median", "99 %", "slowest", "refused"]);
     let (is_over, attempts) = (AtomicBool::new(false), AtomicU64::new(0));
-    let quiet = Latencies::of_visitor(lobby.http)?;
+    let quiet = Latencies::of_visitors(lobby.http)?;
     table.row(quiet.cells("none", "–".into()));
     let began = Instant::now();
     let attacked = thread::scope(|scope| {
@@ -39,15 +42,15 @@ pub fn measure(core: usize) -> Result<(String, f64, usize), Failure> {
             let (is_over, attempts) = (&is_over, &attempts);
             scope.spawn(move || attack(number, lobby.http, is_over, attempts));
         }
-        let attacked = Latencies::of_visitor(lobby.http);
+        let attacked = Latencies::of_visitors(lobby.http);
         is_over.store(true, Relaxed);
         attacked
     })?;
     let rate = attempts.load(Relaxed) as f64 / began.elapsed().as_secs_f64();
     table.row(attacked.cells(&ATTACKERS.to_string(), format!("{rate:.0} /s")));
     let text = format!(
-        "### An honest visitor under attack, {SERVERS} servers\n\n{table}\n{REQUESTS} requests with pauses of {PAUSE:?}: the first \
-         page, a search, and two filtered lists of the API. Each attacker is in a network of its own, has one connection, requests \
+        "### Honest visitors under attack, {SERVERS} servers\n\n{table}\n{VISITORS} visitors, each of a network of its own, with \
+         {REQUESTS} requests each, one every {INTERVAL:?}: the first page, a search, and two filtered lists of the API. Each attacker is in a network of its own, has one connection, requests \
          searches over all servers that no other request shares, and sends the next request when it has the response. {}\n",
         BusyCores::NOTE
     );
@@ -61,17 +64,39 @@ struct Latencies {
 }
 
 impl Latencies {
-    fn of_visitor(http: SocketAddr) -> Result<Self, Failure> {
-        let mut client = Client::connect_from(Ipv4Addr::new(127, 99, 0, 1), http)?;
+    /// The latencies of all visitors, whose requests are spread evenly over the interval.
+    fn of_visitors(http: SocketAddr) -> Result<Self, Failure> {
+        let visits: Vec<Result<Self, Failure>> = thread::scope(|scope| {
+            let visit = |number| {
+                scope.spawn(move || {
+                    thread::sleep(INTERVAL / u32::from(VISITORS) * u32::from(number));
+                    Self::of_visitor(Ipv4Addr::new(127, 99, number, 1), http)
+                })
+            };
+            let visitors: Vec<_> = (0..VISITORS).map(visit).collect();
+            visitors.into_iter().map(|visitor| visitor.join().expect("a visitor does not panic")).collect()
+        });
+        let mut all = Self { times: Vec::new(), refused: 0 };
+        for visit in visits {
+            let visit = visit?;
+            all.times.extend(visit.times);
+            all.refused += visit.refused;
+        }
+        all.times.sort_by(f64::total_cmp);
+        Ok(all)
+    }
+
+    /// One visitor. The latencies are in the order of its requests.
+    fn of_visitor(from: Ipv4Addr, http: SocketAddr) -> Result<Self, Failure> {
+        let mut client = Client::connect_from(from, http)?;
         let (mut times, mut refused) = (Vec::new(), 0);
         for number in 0..REQUESTS {
             let began = Instant::now();
             let status = client.status(PAGES[number % PAGES.len()])?;
             times.push(began.elapsed().as_secs_f64());
             refused += usize::from(status != 200);
-            thread::sleep(PAUSE);
+            thread::sleep(INTERVAL.saturating_sub(began.elapsed()));
         }
-        times.sort_by(f64::total_cmp);
         Ok(Self { times, refused })
     }
 

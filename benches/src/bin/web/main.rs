@@ -62,7 +62,7 @@ fn measure() -> Result<String, Failure> {
     eprintln!("attack");
     let (attack, late, refused) = attack::measure(server)?;
     goals.add(
-        "an honest visitor under attack, 100,000 servers: 99 % of requests, refused requests",
+        "honest visitors under attack, 100,000 servers: 99 % of requests, refused requests",
         format!("{}, {refused}", nanoseconds(late * 1e9)),
         "at most 100 ms, none",
         late <= 0.1 && refused == 0,

@@ -14,8 +14,8 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// Time limit for starting a program.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
+/// Time limit for starting a program, and for filling a lobby.
+const TIME_LIMIT: Duration = Duration::from_secs(180);
 
 /// A running program, which is killed when this value is dropped.
 pub struct Program {

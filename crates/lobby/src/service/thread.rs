@@ -22,6 +22,9 @@ use tokio::{
 /// Interval at which counters are published.
 const STATS_INTERVAL: Duration = Duration::from_millis(250);
 
+/// How long datagrams may wait while very many arrive: at 600,000 per second, half of a batch arrives in this time.
+const MAX_RECEIVE_DELAY: Duration = Duration::from_micros(100);
+
 /// Maximum number of events that are passed on per turn of the event loop, so that datagrams do not wait for them.
 const EVENTS_PER_TURN: usize = 4_096;
 
@@ -182,5 +185,9 @@ impl Machine for LobbyThread {
 
     fn max_datagram(&self) -> usize {
         self.registry.config().max_registration
+    }
+
+    fn max_receive_delay(&self) -> Duration {
+        MAX_RECEIVE_DELAY
     }
 }
