@@ -15,9 +15,11 @@ const ATTACKERS: u8 = 64;
 /// Number of honest visitors, each of a network of its own, and their requests.
 const VISITORS: u8 = 5;
 const REQUESTS: usize = 60;
-/// Interval between two requests of a visitor: a person who clicks fast. A client that asks more often than the attackers is not
-/// told apart from them.
-const INTERVAL: Duration = Duration::from_secs(1);
+/// Time between a response and the next request of a visitor: a person who clicks fast. A client that always has a request waiting
+/// is not told apart from the attackers.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Duration of the attack before the visitors come.
+const BEFORE: Duration = Duration::from_secs(5);
 
 /// What a visitor requests, in turn.
 const PAGES: [&str; 4] =
@@ -42,6 +44,7 @@ pub fn measure(core: usize) -> Result<(String, f64, usize), Failure> {
             let (is_over, attempts) = (&is_over, &attempts);
             scope.spawn(move || attack(number, lobby.http, is_over, attempts));
         }
+        thread::sleep(BEFORE);
         let attacked = Latencies::of_visitors(lobby.http);
         is_over.store(true, Relaxed);
         attacked
@@ -50,7 +53,7 @@ pub fn measure(core: usize) -> Result<(String, f64, usize), Failure> {
     table.row(attacked.cells(&ATTACKERS.to_string(), format!("{rate:.0} /s")));
     let text = format!(
         "### Honest visitors under attack, {SERVERS} servers\n\n{table}\n{VISITORS} visitors, each of a network of its own, with \
-         {REQUESTS} requests each, one every {INTERVAL:?}: the first page, a search, and two filtered lists of the API. Each attacker is in a network of its own, has one connection, requests \
+         {REQUESTS} requests each, each {PAUSE:?} after the response to the one before: the first page, a search, and two filtered lists of the API. Each attacker is in a network of its own, has one connection, requests \
          searches over all servers that no other request shares, and sends the next request when it has the response. {}\n",
         BusyCores::NOTE
     );
@@ -64,12 +67,12 @@ struct Latencies {
 }
 
 impl Latencies {
-    /// The latencies of all visitors, whose requests are spread evenly over the interval.
+    /// The latencies of all visitors, whose requests are spread evenly over the time.
     fn of_visitors(http: SocketAddr) -> Result<Self, Failure> {
         let visits: Vec<Result<Self, Failure>> = thread::scope(|scope| {
             let visit = |number| {
                 scope.spawn(move || {
-                    thread::sleep(INTERVAL / u32::from(VISITORS) * u32::from(number));
+                    thread::sleep(PAUSE / u32::from(VISITORS) * u32::from(number));
                     Self::of_visitor(Ipv4Addr::new(127, 99, number, 1), http)
                 })
             };
@@ -95,7 +98,7 @@ impl Latencies {
             let status = client.status(PAGES[number % PAGES.len()])?;
             times.push(began.elapsed().as_secs_f64());
             refused += usize::from(status != 200);
-            thread::sleep(INTERVAL.saturating_sub(began.elapsed()));
+            thread::sleep(PAUSE);
         }
         Ok(Self { times, refused })
     }
