@@ -329,6 +329,13 @@ fn host_and_join_print_the_same_conversation() {
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
     let text = stdout(&output).replace(&room.addr.to_string(), "ROOM");
     assert_snapshot!("join", text);
+    room.host.wait_for_line("-- alice left");
+    for line in ["/who", "/kick", "/dance", "/quit"] {
+        room.host.write_line(line);
+    }
+    let output = room.host.wait();
+    assert_eq!(output.status.code(), Some(0));
+    assert_snapshot!("host", room.host.stdout().replace(&room.addr.to_string(), "ROOM").replace(&room.key, "KEY"));
     let closed = unshared_addr();
     let refused = run_with_input(home.path(), &["join", &closed], "");
     assert_eq!(refused.status.code(), Some(1));
