@@ -11,6 +11,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use queue::{Charge, RenderQueue};
+use rallypoint_limit::Site;
 use std::{
     net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -20,6 +21,9 @@ use tokio::sync::oneshot;
 
 /// Maximum number of responses that are rendered at the same time.
 const MAX_CONCURRENT: usize = 2;
+
+/// Maximum number of those whose network has not paused before the request (see [`queue`]): a visitor does not wait for them.
+const MAX_SHARED: usize = 1;
 
 /// Value of `Retry-After` in seconds: a full queue takes less than a second.
 const RETRY_AFTER: u32 = 1;
@@ -31,6 +35,8 @@ pub(crate) struct RenderLimiter(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     running: usize,
+    /// Those of them whose network had not paused.
+    shared: usize,
     queue: RenderQueue<oneshot::Sender<RenderPermit>>,
     refused: u64,
 }
@@ -42,6 +48,7 @@ pub(crate) struct RenderPermit {
     ip: IpAddr,
     started: Instant,
     charge: Charge,
+    is_shared: bool,
 }
 
 /// A request of one client that may have to be rendered.
@@ -66,7 +73,7 @@ impl IntoResponse for TooManyWaiting {
 
 impl Default for RenderLimiter {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(State { running: 0, queue: RenderQueue::default(), refused: 0 })))
+        Self(Arc::new(Mutex::new(State { running: 0, shared: 0, queue: RenderQueue::default(), refused: 0 })))
     }
 }
 
@@ -90,13 +97,16 @@ impl RenderLimiter {
     pub async fn acquire(&self, client: ClientAddr) -> Result<RenderPermit, TooManyWaiting> {
         let permit = {
             let mut state = self.state();
-            if state.running < MAX_CONCURRENT && state.queue.is_empty() {
-                return Ok(state.start(self, client.ip, Instant::now()));
+            let now = Instant::now();
+            let is_shared = !state.queue.has_paused(Site::of(client.ip), now);
+            let has_turn = !is_shared || state.shared < MAX_SHARED && state.queue.is_empty();
+            if state.running < MAX_CONCURRENT && has_turn {
+                return Ok(state.start(self, client.ip, is_shared, now));
             }
             let (sender, permit) = oneshot::channel();
             // A client that has disconnected takes no place.
             state.queue.retain(|waiting| !waiting.is_closed());
-            if let Some(refused) = state.queue.push(client.ip, sender, Instant::now()) {
+            if let Some(refused) = state.queue.push(client.ip, sender, now) {
                 state.refused += 1;
                 // Its receiver gets an error.
                 drop(refused);
@@ -125,16 +135,22 @@ impl RenderRequest<'_> {
 
 impl State {
     /// The next permit to hand out, with the request that waits for it.
-    fn next_permit(&mut self, limiter: &RenderLimiter) -> Option<(oneshot::Sender<RenderPermit>, RenderPermit)> {
-        let now = Instant::now();
-        self.queue.retain(|waiting| !waiting.is_closed());
-        let (ip, sender) = self.queue.pop(now)?;
-        Some((sender, self.start(limiter, ip, now)))
+    fn next_permit(
+        &mut self,
+        limiter: &RenderLimiter,
+        now: Instant,
+    ) -> Option<(oneshot::Sender<RenderPermit>, RenderPermit)> {
+        if self.running >= MAX_CONCURRENT {
+            return None;
+        }
+        let (ip, sender, is_after_pause) = self.queue.pop(self.shared < MAX_SHARED, now)?;
+        Some((sender, self.start(limiter, ip, !is_after_pause, now)))
     }
 
-    fn start(&mut self, limiter: &RenderLimiter, ip: IpAddr, now: Instant) -> RenderPermit {
+    fn start(&mut self, limiter: &RenderLimiter, ip: IpAddr, is_shared: bool, now: Instant) -> RenderPermit {
         self.running += 1;
-        RenderPermit { limiter: limiter.clone(), ip, started: now, charge: self.queue.charge(ip, now) }
+        self.shared += usize::from(is_shared);
+        RenderPermit { limiter: limiter.clone(), ip, started: now, charge: self.queue.charge(ip, now), is_shared }
     }
 }
 
@@ -158,9 +174,11 @@ impl Drop for RenderPermit {
         let now = Instant::now();
         state.queue.settle(self.ip, self.charge, now.saturating_duration_since(self.started), now);
         state.running -= 1;
-        let next = state.next_permit(&self.limiter);
+        state.shared -= usize::from(self.is_shared);
+        state.queue.retain(|waiting| !waiting.is_closed());
+        let next: Vec<_> = std::iter::from_fn(|| state.next_permit(&self.limiter, now)).collect();
         drop(state);
-        if let Some((waiting, permit)) = next {
+        for (waiting, permit) in next {
             // If the client disconnects at this moment, the permit comes back and goes to the next one.
             drop(waiting.send(permit));
         }

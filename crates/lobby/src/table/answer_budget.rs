@@ -81,6 +81,11 @@ impl AnswerBudget {
     }
 
     #[cfg(test)]
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.used == 0 && self.by_network.is_empty()
     }

@@ -128,6 +128,25 @@ mod tests {
         assert!(kept.info.as_ref().is_some_and(|info| info.player_list.is_some()));
     }
 
+    /// A server can reply with more each time that it is queried.
+    #[test]
+    fn replies_that_grow_with_every_query_stay_within_the_budget() {
+        const MAX: usize = 8 << 20;
+        let mut results = ProbeResults::new(MAX);
+        for players in (0..=255).step_by(15) {
+            for number in 0..500_u32 {
+                let mut result = result(number);
+                if let Some(list) = result.info.as_mut().and_then(|info| Arc::make_mut(info).player_list.as_mut()) {
+                    list.truncate(players);
+                }
+                results.insert(Some(Site::of([203, 0, number as u8, 1].into())), result);
+            }
+            assert!(results.answers.used() <= MAX && results.len() == 500);
+        }
+        (0..500).for_each(|number| results.remove(result(number).id));
+        assert!(results.answers.is_empty());
+    }
+
     #[test]
     fn an_early_result_is_charged_to_the_network_of_its_server() {
         let mut results = ProbeResults::new(8 << 20);

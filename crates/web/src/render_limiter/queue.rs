@@ -117,28 +117,31 @@ impl<T> RenderQueue<T> {
     }
 
     /// Whether a site has no other request, and has had none for a while.
-    fn has_paused(&self, site: Site, now: Instant) -> bool {
+    pub fn has_paused(&self, site: Site, now: Instant) -> bool {
         self.sites.served(&site).is_none_or(|at| now.saturating_duration_since(at) >= PAUSE)
             && !self.waiting.iter().any(|waiting| Site::of(waiting.ip) == site)
     }
 
-    /// Removes the request that is to be rendered next, with the address of its client.
-    pub fn pop(&mut self, now: Instant) -> Option<(IpAddr, T)> {
+    /// Removes the request that is to be rendered next, with the address of its client, and whether its site had paused. Without a
+    /// shared turn only such requests are eligible.
+    pub fn pop(&mut self, has_shared_turn: bool, now: Instant) -> Option<(IpAddr, T, bool)> {
         let after_pause = (0..self.waiting.len())
-            .filter(|&index| self.after_pause < MAX_AFTER_PAUSE && self.waiting[index].is_after_pause)
+            .filter(|&index| self.waiting[index].is_after_pause)
+            .filter(|_| !has_shared_turn || self.after_pause < MAX_AFTER_PAUSE)
             .min_by_key(|&index| self.waiting[index].number);
         let next = match after_pause {
             Some(next) => {
                 self.after_pause += 1;
                 next
             }
-            None => {
+            None if has_shared_turn => {
                 self.after_pause = 0;
                 self.next_shared(now)?
             }
+            None => return None,
         };
-        let Waiting { item, ip, .. } = self.waiting.swap_remove(next);
-        Some((ip, item))
+        let Waiting { item, ip, is_after_pause, .. } = self.waiting.swap_remove(next);
+        Some((ip, item, is_after_pause))
     }
 
     /// Index of the request whose site has used least, or was served longest ago.
@@ -222,7 +225,7 @@ mod tests {
 
     /// Renders the next request, and returns it.
     fn render(queue: &mut RenderQueue<&'static str>, now: &mut Instant) -> Option<&'static str> {
-        let (ip, item) = queue.pop(*now)?;
+        let (ip, item, _) = queue.pop(true, *now)?;
         let charge = queue.charge(ip, *now);
         *now += COST;
         queue.settle(ip, charge, COST, *now);
@@ -263,7 +266,7 @@ mod tests {
         }
         queue.push(ip("8.8.8.8"), "visitor", now);
         let mut turns = 0;
-        while let Some((ip, item)) = queue.pop(now)
+        while let Some((ip, item, _)) = queue.pop(true, now)
             && item == "attack"
         {
             let charge = queue.charge(ip, now);
@@ -311,7 +314,7 @@ mod tests {
                     assert_ne!(last, Some(VISITOR), "{sites} sites");
                     refused.extend(last.map(|last| (now + PAUSE / 2, last)));
                 }
-                let (ip, served) = queue.pop(now).unwrap();
+                let (ip, served, _) = queue.pop(true, now).unwrap();
                 let charge = queue.charge(ip, now);
                 now += COST;
                 queue.settle(ip, charge, COST, now);
@@ -324,6 +327,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_turn_in_reserve_goes_to_sites_that_have_paused_only() {
+        let mut queue = RenderQueue::default();
+        let mut now = Instant::now();
+        queue.push(ip("9.9.9.9"), "steady", now);
+        assert_eq!(render(&mut queue, &mut now), Some("steady"));
+        queue.push(ip("9.9.9.9"), "steady", now);
+        assert_eq!(queue.pop(false, now), None);
+        for number in 0..2 * MAX_AFTER_PAUSE {
+            queue.push(IpAddr::from([8, 8, number as u8, 8]), "visitor", now);
+            assert_eq!(queue.pop(false, now).map(|(_, item, _)| item), Some("visitor"));
+        }
+        assert_eq!(queue.pop(true, now).map(|(_, item, _)| item), Some("steady"));
     }
 
     #[test]
