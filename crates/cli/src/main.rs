@@ -1,4 +1,12 @@
 //! The program `rallypoint`: one module per command.
+//!
+//! ```console
+//! $ rallypoint demo                                 # a lobby with thirty servers, on this machine
+//! $ rallypoint serve                                # a lobby, and its page at http://127.0.0.1:29950/
+//! $ rallypoint announce --lobby 127.0.0.1 --name "My server" --port 8190
+//! $ rallypoint list 127.0.0.1
+//! $ rallypoint help
+//! ```
 #![forbid(unsafe_code)]
 
 mod admin;

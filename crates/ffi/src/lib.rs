@@ -1,5 +1,17 @@
 //! `librallypoint`: the session client and server, the announcer, lists and queries, for C and everything that can call C.
 //!
+//! ```c
+//! #include <rallypoint.h>
+//!
+//! rp_server_config config = {.size = sizeof config, .game = "tag"};
+//! rp_server server;
+//! if (rp_server_bind(&config, &server) < 0) {
+//!     char text[200];
+//!     rp_last_error(text, sizeof text);
+//!     puts(text);
+//! }
+//! ```
+//!
 //! `include/rallypoint.h` is generated from this crate and documents every function; docs/c.md is the guide. The rules that
 //! hold for all functions:
 //!

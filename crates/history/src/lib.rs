@@ -7,7 +7,26 @@
 //!   file of another running program.
 //! * [`export`] writes series as CSV or JSON.
 //!
-//! The caller supplies the time, in seconds since 1970. [`History`] has an example.
+//! The caller supplies the time, in seconds since 1970.
+//!
+//! ```
+//! use rallypoint_history::{History, HistoryOptions, Resolution, Subject, Observation};
+//! use rallypoint_lobby_proto::{Config, Registry, HashKeys};
+//! use std::time::Instant;
+//!
+//! # let folder = std::env::temp_dir().join(format!("rallypoint-history-example-{}", std::process::id()));
+//! let registry = Registry::new(Config::default(), HashKeys::default(), Instant::now())?;
+//! let history = History::start(HistoryOptions::new(folder.join("history.db")))?;
+//! history.record(Observation { time: 1_800_000_000, servers: registry.lists().snapshot(), changes: Vec::new() });
+//! history.flush();
+//!
+//! let handle = history.reader();
+//! let series = handle.series(&Subject::Total, 1_800_000_000..1_800_000_060, Resolution::Minute)?;
+//! assert_eq!(series.points[0].up_share(), Some(1.0));
+//! # drop(history);
+//! # std::fs::remove_dir_all(folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod clock;

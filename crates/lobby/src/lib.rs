@@ -3,6 +3,17 @@
 //!
 //! [`LobbyService`] runs a [`Registry`](rallypoint_lobby_proto::Registry) on sockets.
 //!
+//! ```
+//! use rallypoint_lobby::{LobbyOptions, LobbyService};
+//!
+//! let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+//! let options = LobbyOptions { listen: vec!["127.0.0.1:0".parse()?], legacy: Vec::new(), ..LobbyOptions::default() };
+//! let lobby = LobbyService::start(options, runtime.handle())?;
+//! println!("servers register at {}", lobby.local_addrs().lobby[0]);
+//! assert_eq!(lobby.stats().listed, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! * [`ServerTable`] is the table of listed servers for displays, fed by the registry's events; [`ServerFeed`] gives other
 //!   tasks its latest snapshot and its updates.
 //! * Verification probes servers that state how to query them (E1) and compares their replies with their registrations:
