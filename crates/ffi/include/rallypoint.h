@@ -710,8 +710,22 @@ const char *rpgm_error(void);
 // `RP_EVENT_LOGIN_FAILED` follows.
 double rpgm_connect(const char *server, const char *username, const char *game);
 
+// Logs in to a server with these channels: as `rpgm_connect`. `channels` is the same text as the server's, see
+// `rpgm_host_channels`.
+double rpgm_connect_channels(const char *server, const char *username, const char *game, const char *channels);
+
 // Opens a server on this port, for this game. Returns a handle or an error.
 double rpgm_host(double port, const char *game, double max_players);
+
+// Opens a server with channels: as `rpgm_host`. `channels` names the mode of each, separated by commas: "reliable", "unordered",
+// "sequenced" or "expiring". A channel's number is its position, from 0. Messages have up to 65,536 bytes.
+double rpgm_host_channels(double port,
+                          const char *game,
+                          double max_players,
+                          const char *channels);
+
+// Selects the channel on which this thread sends from now on, 0 at first. Objects without channels do not use it.
+double rpgm_set_channel(double channel);
 
 // One of `RP_STATE_*`, for a client.
 double rpgm_state(double client);
@@ -737,6 +751,9 @@ double rpgm_event_player(void);
 
 // The reason of the event that was taken last: one of `RP_REASON_*`, or 0.
 double rpgm_event_code(void);
+
+// The channel of the message that was taken last; 0 if the event is no message, or the session has no channels.
+double rpgm_event_channel(void);
 
 // The length of the message or text of the event that was taken last.
 double rpgm_event_length(void);

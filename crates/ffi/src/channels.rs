@@ -7,7 +7,7 @@ use crate::{
     output,
 };
 use rallypoint_session::{
-    Channel, ChannelIndex, ChannelMode, ChannelTable, ConnectToken, PublicKey, TokenIssuer, TokenKey,
+    Channel, ChannelIndex, ChannelMode, ChannelTable, ConnectToken, MessageId, PublicKey, TokenIssuer, TokenKey,
 };
 use std::ffi::c_char;
 
@@ -120,6 +120,26 @@ pub(crate) fn index(channel: u32) -> Result<ChannelIndex, Failure> {
         .ok()
         .and_then(ChannelIndex::new)
         .ok_or_else(|| Failure::argument(format!("channel is {channel}: use 0 to {}", RP_MAX_CHANNELS - 1)))
+}
+
+/// Sends a message on a channel with `send`, and writes its number to `message`.
+///
+/// # Safety
+/// `data` points to `length` readable bytes, unless it is null; `message` is null or valid.
+pub(crate) unsafe fn send_on(
+    channel: u32,
+    data: *const u8,
+    length: usize,
+    message: *mut u64,
+    send: impl FnOnce(ChannelIndex, &[u8]) -> Result<MessageId, Failure>,
+) -> Result<i32, Failure> {
+    let channel = index(channel)?;
+    // SAFETY: as promised by the caller.
+    let bytes = unsafe { arguments::bytes(data, length) }?;
+    let id = send(channel, bytes)?;
+    // SAFETY: as promised by the caller.
+    unsafe { output::write_optional(message, id.number) };
+    Ok(0)
 }
 
 /// A token, or `None` if its length is 0.

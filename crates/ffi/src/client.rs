@@ -11,8 +11,8 @@ use crate::{
     stats::rp_stats,
 };
 use rallypoint_session::{
-    ClientChannels, ClientConfig, ClientEvent, ClientOptions, ConnectionConfig, Encryption, PolledChannelClient,
-    PolledClient, PublicKey,
+    ChannelIndex, ClientChannels, ClientConfig, ClientEvent, ClientOptions, ConnectionConfig, Encryption,
+    PolledChannelClient, PolledClient, PublicKey,
 };
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 
@@ -232,13 +232,19 @@ pub unsafe extern "C" fn rp_client_send_on(
     message: *mut u64,
 ) -> i32 {
     guard(|| {
-        let channel = channels::index(channel)?;
+        let send = |channel, bytes: &[u8]| CLIENTS.with(client, |object| object.client.send_on(channel, bytes));
         // SAFETY: as promised by the caller.
-        let bytes = unsafe { arguments::bytes(data, length) }?;
-        let id = CLIENTS.with(client, |object| object.client.send_on(channel, bytes))?;
-        // SAFETY: as promised by the caller.
-        unsafe { output::write_optional(message, id.number) };
-        Ok(0)
+        unsafe { channels::send_on(channel, data, length, message, send) }
+    })
+}
+
+/// Sends a message of a caller that does not know whether the client has channels.
+pub(crate) fn send_to_server(client: rp_client, channel: ChannelIndex, message: &[u8]) -> i32 {
+    guard(|| {
+        CLIENTS.with(client, |object| match &object.client {
+            ClientSession::Plain(_) => object.client.send(message).map(|()| 0),
+            ClientSession::Channels(_) => object.client.send_on(channel, message).map(|_| 0),
+        })
     })
 }
 

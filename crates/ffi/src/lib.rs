@@ -53,6 +53,7 @@ mod scan_record;
 #[doc(hidden)]
 pub mod script;
 mod server;
+mod server_info;
 mod server_session;
 mod stats;
 mod version;
@@ -75,5 +76,6 @@ pub use key::*;
 pub use scan::*;
 pub use scan_record::*;
 pub use server::*;
+pub use server_info::rp_server_info;
 pub use stats::*;
 pub use version::*;

@@ -343,7 +343,7 @@ impl Script<'_> {
         let mut buffer = [0_u8; 256];
         // SAFETY: texts are null or zero-terminated, and a length is at most that of the buffer, or is refused.
         let result = unsafe {
-            match function % 10 {
+            match function % 13 {
                 0 => rpgm_handle_io(),
                 1 => rpgm_next_event(object),
                 2 => rpgm_send_text(object, number, pointer(&text)),
@@ -355,6 +355,13 @@ impl Script<'_> {
                 8 if !(256.0..=1e10).contains(&number) => {
                     rpgm_send_buffer(object, number, buffer.as_ptr().cast(), number)
                         .min(rpgm_event_copy(buffer.as_mut_ptr().cast(), number))
+                }
+                9 => rpgm_set_channel(number),
+                10 => rpgm_event_channel(),
+                11 => {
+                    let server = c"127.0.0.1:9".as_ptr();
+                    let client = rpgm_connect_channels(server, c"a".as_ptr(), c"tag".as_ptr(), pointer(&text));
+                    if client > 0.0 { rpgm_close(client) } else { client }
                 }
                 _ => rpgm_scan_number(pointer(&text)),
             }

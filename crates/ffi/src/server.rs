@@ -9,12 +9,13 @@ use crate::{
     handle_table::{HandleTable, Kind},
     output,
     player_table::PlayerTable,
+    server_info::{self, rp_server_info},
     server_session::ServerSession,
     stats::rp_stats,
 };
 use rallypoint_session::{
-    EncryptionPolicy, EndpointConfig, Player, PlayerId, PolledChannelServer, PolledServer, ServerChannels, ServerEvent,
-    ServerInfo, ServerOptions, StaticKey,
+    ChannelIndex, EncryptionPolicy, EndpointConfig, PlayerId, PolledChannelServer, PolledServer, ServerChannels,
+    ServerEvent, ServerOptions, StaticKey,
 };
 use std::{collections::HashMap, ffi::c_char, mem::offset_of, time::Duration};
 
@@ -67,40 +68,6 @@ pub struct rp_server_config {
 // SAFETY: `repr(C)`, begins with its size, and consists of integers and pointers that may be null.
 unsafe impl SizedConfig for rp_server_config {
     const MIN_SIZE: usize = offset_of!(Self, channels);
-}
-
-/// What a server answers queries with. Set `size` to the size of the structure. Texts may be null; a number that is negative is
-/// unknown.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct rp_server_info {
-    /// Size of this structure in bytes.
-    pub size: u32,
-    /// Number of players.
-    pub players: i32,
-    /// Maximum number of players.
-    pub max_players: i32,
-    /// Number of bots.
-    pub bots: i32,
-    /// Whether a password is required: 1, 0, or -1.
-    pub password: i32,
-    /// Not used.
-    pub reserved: u32,
-    /// Name of the server.
-    pub name: *const c_char,
-    /// Short name of the game.
-    pub game: *const c_char,
-    /// Game mode.
-    pub mode: *const c_char,
-    /// Current map.
-    pub map: *const c_char,
-    /// Names of the players, separated by line feeds. Without them, a query for players waits in vain for a list.
-    pub player_names: *const c_char,
-}
-
-// SAFETY: `repr(C)`, begins with its size, and consists of integers and pointers that may be null.
-unsafe impl SizedConfig for rp_server_info {
-    const MIN_SIZE: usize = size_of::<Self>();
 }
 
 #[derive(Debug)]
@@ -262,16 +229,27 @@ pub unsafe extern "C" fn rp_server_send_on(
     message: *mut u64,
 ) -> i32 {
     guard(|| {
-        let channel = channels::index(channel)?;
+        let send = |channel, bytes: &[u8]| {
+            SERVERS.with(server, |object| {
+                let player = object.player(player)?;
+                object.server.send_on(player, channel, bytes)
+            })
+        };
         // SAFETY: as promised by the caller.
-        let bytes = unsafe { arguments::bytes(data, length) }?;
-        let id = SERVERS.with(server, |object| {
+        unsafe { channels::send_on(channel, data, length, message, send) }
+    })
+}
+
+/// Sends a message of a caller that does not know whether the server has channels.
+pub(crate) fn send_to_player(server: rp_server, player: u32, channel: ChannelIndex, message: &[u8]) -> i32 {
+    guard(|| {
+        SERVERS.with(server, |object| {
             let player = object.player(player)?;
-            object.server.send_on(player, channel, bytes)
-        })?;
-        // SAFETY: as promised by the caller.
-        unsafe { output::write_optional(message, id.number) };
-        Ok(0)
+            match &object.server {
+                ServerSession::Plain(_) => object.server.send(player, message).map(|()| 0),
+                ServerSession::Channels(_) => object.server.send_on(player, channel, message).map(|_| 0),
+            }
+        })
     })
 }
 
@@ -473,41 +451,12 @@ pub unsafe extern "C" fn rp_server_local_address(
 pub unsafe extern "C" fn rp_server_set_info(server: rp_server, info: *const rp_server_info) -> i32 {
     guard(|| {
         // SAFETY: as promised by the caller.
-        let info = unsafe { server_info(&arguments::config(info)?) }?;
+        let info = unsafe { server_info::read(&arguments::config(info)?) }?;
         SERVERS.with(server, |object| {
             object.server.set_info(&info);
             Ok(0)
         })
     })
-}
-
-unsafe fn server_info(info: &rp_server_info) -> Result<ServerInfo, Failure> {
-    let text = |text| {
-        // SAFETY: as promised by the caller of `rp_server_set_info`.
-        unsafe { arguments::optional_text(text) }.map(|text| text.map(str::to_owned))
-    };
-    let number = |value: i32, name: &str| match value {
-        ..0 => Ok(None),
-        _ => {
-            u16::try_from(value).map(Some).map_err(|_| Failure::argument(format!("{name} is {value}: use 0 to 65535")))
-        }
-    };
-    Ok(ServerInfo {
-        name: text(info.name)?,
-        game: text(info.game)?,
-        mode: text(info.mode)?,
-        map: text(info.map)?,
-        players: number(info.players, "players")?,
-        max_players: number(info.max_players, "max_players")?,
-        bots: number(info.bots, "bots")?,
-        password: (info.password >= 0).then_some(info.password > 0),
-        player_list: text(info.player_names)?.map(|names| names.lines().map(player).collect()),
-        ..ServerInfo::default()
-    })
-}
-
-fn player(name: &str) -> Player {
-    Player { name: name.to_owned(), ..Player::default() }
 }
 
 /// Frees the server, without a farewell to the players: `rp_server_disconnect` comes first. The handle is not valid any more.

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// The sources that the header is made of, in its order. cbindgen itself would follow modules only by running Cargo.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "version.rs",
     "failure.rs",
     "key.rs",
@@ -15,6 +15,7 @@ const SOURCES: [&str; 12] = [
     "channels.rs",
     "client.rs",
     "server.rs",
+    "server_info.rs",
     "announcer.rs",
     "scan_record.rs",
     "scan.rs",

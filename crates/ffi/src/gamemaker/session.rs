@@ -2,18 +2,28 @@
 
 use super::state::{fail, handle, number, opened, player, with, with_text};
 use crate::{
-    client::{rp_client_config, rp_client_connect, rp_client_disconnect, rp_client_send, rp_client_state},
+    arguments,
+    channels::{
+        self, RP_CHANNEL_EXPIRING, RP_CHANNEL_RELIABLE_ORDERED, RP_CHANNEL_RELIABLE_UNORDERED, RP_CHANNEL_SEQUENCED,
+        rp_channel,
+    },
+    client::{self, rp_client_config, rp_client_connect, rp_client_disconnect, rp_client_state},
+    event::RP_EVENT_MESSAGE,
     failure::{
         Failure, RP_ERROR_BUFFER_TOO_SMALL, RP_ERROR_INVALID_HANDLE, RP_ERROR_NULL_POINTER, RP_ERROR_TOO_LARGE, guard,
     },
     handle_table::Kind,
     output,
-    server::{rp_server_bind, rp_server_config, rp_server_disconnect, rp_server_send},
+    server::{self, rp_server_bind, rp_server_config, rp_server_disconnect},
 };
+use rallypoint_session::ChannelIndex;
 use std::{
     ffi::{CStr, CString, c_char},
     ptr::null,
 };
+
+/// Maximum length in bytes of a message in a channel: the largest that every mode allows.
+const MAX_IN_CHANNEL: u32 = 65_536;
 
 /// Maximum length of a message that is written byte by byte.
 const MAX_WRITTEN: usize = 1 << 20;
@@ -25,6 +35,27 @@ const MAX_WRITTEN: usize = 1 << 20;
 /// Texts are null or zero-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rpgm_connect(server: *const c_char, username: *const c_char, game: *const c_char) -> f64 {
+    // SAFETY: texts are as the caller promises.
+    unsafe { connect(server, username, game, &[]) }
+}
+
+/// Logs in to a server with these channels: as `rpgm_connect`. `channels` is the same text as the server's, see
+/// `rpgm_host_channels`.
+///
+/// # Safety
+/// Texts are null or zero-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rpgm_connect_channels(
+    server: *const c_char,
+    username: *const c_char,
+    game: *const c_char,
+    channels: *const c_char,
+) -> f64 {
+    // SAFETY: texts are as the caller promises.
+    with_channels(channels, |channels| unsafe { connect(server, username, game, channels) })
+}
+
+unsafe fn connect(server: *const c_char, username: *const c_char, game: *const c_char, channels: &[rp_channel]) -> f64 {
     let config = rp_client_config {
         size: size_of::<rp_client_config>() as u32,
         encryption: 0,
@@ -37,8 +68,8 @@ pub unsafe extern "C" fn rpgm_connect(server: *const c_char, username: *const c_
         unordered: 0,
         idle_timeout_ms: 0,
         max_stream_message: 0,
-        channels: null(),
-        channel_count: 0,
+        channels: channels.as_ptr(),
+        channel_count: channels.len() as u32,
         token_length: 0,
         token: null(),
     };
@@ -54,6 +85,27 @@ pub unsafe extern "C" fn rpgm_connect(server: *const c_char, username: *const c_
 /// `game` is null or zero-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rpgm_host(port: f64, game: *const c_char, max_players: f64) -> f64 {
+    // SAFETY: the text is as the caller promises.
+    unsafe { host(port, game, max_players, &[]) }
+}
+
+/// Opens a server with channels: as `rpgm_host`. `channels` names the mode of each, separated by commas: "reliable", "unordered",
+/// "sequenced" or "expiring". A channel's number is its position, from 0. Messages have up to 65,536 bytes.
+///
+/// # Safety
+/// Texts are null or zero-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rpgm_host_channels(
+    port: f64,
+    game: *const c_char,
+    max_players: f64,
+    channels: *const c_char,
+) -> f64 {
+    // SAFETY: texts are as the caller promises.
+    with_channels(channels, |channels| unsafe { host(port, game, max_players, channels) })
+}
+
+unsafe fn host(port: f64, game: *const c_char, max_players: f64, channels: &[rp_channel]) -> f64 {
     let mut server = 0;
     let result = guard(|| {
         let port = number("port", port)?;
@@ -70,8 +122,8 @@ pub unsafe extern "C" fn rpgm_host(port: f64, game: *const c_char, max_players: 
             unordered: 0,
             idle_timeout_ms: 0,
             max_stream_message: 0,
-            channels: null(),
-            channel_count: 0,
+            channels: channels.as_ptr(),
+            channel_count: channels.len() as u32,
             decides_logins: 0,
             plain_channel: 0,
             reserved: 0,
@@ -81,6 +133,56 @@ pub unsafe extern "C" fn rpgm_host(port: f64, game: *const c_char, max_players: 
         Ok(unsafe { rp_server_bind(&raw const config, &raw mut server) })
     });
     opened(result, server)
+}
+
+/// Opens something with the channels that a text describes, or returns what is wrong with that.
+fn with_channels(text: *const c_char, open: impl FnOnce(&[rp_channel]) -> f64) -> f64 {
+    let mut channels = Vec::new();
+    let result = guard(|| {
+        // SAFETY: as promised by the caller of the function.
+        channels = parse_channels(unsafe { arguments::text(text, "channels") }?)?;
+        Ok(0)
+    });
+    if result < 0 { result.into() } else { open(&channels) }
+}
+
+fn parse_channels(text: &str) -> Result<Vec<rp_channel>, Failure> {
+    let channel = |(position, mode)| {
+        let mode = match mode {
+            "reliable" => RP_CHANNEL_RELIABLE_ORDERED,
+            "unordered" => RP_CHANNEL_RELIABLE_UNORDERED,
+            "sequenced" => RP_CHANNEL_SEQUENCED,
+            "expiring" => RP_CHANNEL_EXPIRING,
+            other => {
+                let names = "reliable, unordered, sequenced or expiring";
+                return Err(Failure::argument(format!("channel {position} is {other:?}: use {names}")));
+            }
+        };
+        Ok(rp_channel {
+            size: size_of::<rp_channel>() as u32,
+            mode,
+            max_to_server: MAX_IN_CHANNEL,
+            max_to_client: MAX_IN_CHANNEL,
+            priority: 0,
+            max_age_ms: 0,
+            rate: 0,
+            queue: 0,
+            receipts: 0,
+        })
+    };
+    let channels = arguments::items(text).enumerate().map(channel).collect::<Result<Vec<_>, _>>()?;
+    if channels.is_empty() { Err(Failure::argument("channels is empty: name the mode of each")) } else { Ok(channels) }
+}
+
+/// Selects the channel on which this thread sends from now on, 0 at first. Objects without channels do not use it.
+#[unsafe(no_mangle)]
+pub extern "C" fn rpgm_set_channel(channel: f64) -> f64 {
+    with(|state| {
+        guard(|| {
+            state.channel = channels::index(number("channel", channel)?)?;
+            Ok(0)
+        })
+    })
 }
 
 /// One of `RP_STATE_*`, for a client.
@@ -100,7 +202,8 @@ pub unsafe extern "C" fn rpgm_send_text(object: f64, player: f64, text: *const c
         return fail(RP_ERROR_NULL_POINTER).into();
     }
     // SAFETY: as promised by the caller.
-    send(object, player, unsafe { CStr::from_ptr(text) }.to_bytes()).into()
+    let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
+    with(|state| send(state.channel, object, player, bytes))
 }
 
 /// Sends this many bytes of a buffer, whose address engines pass as a `char*`: `buffer_get_address` in GameMaker Studio.
@@ -109,12 +212,13 @@ pub unsafe extern "C" fn rpgm_send_text(object: f64, player: f64, text: *const c
 /// `data` is null or points to that many readable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rpgm_send_buffer(object: f64, player: f64, data: *const c_char, length: f64) -> f64 {
-    let call = || {
-        // SAFETY: as promised by the caller.
-        let bytes = unsafe { crate::arguments::bytes(data.cast(), number("length", length)? as usize) }?;
-        Ok(send(object, player, bytes))
-    };
-    guard(call).into()
+    with(|state| {
+        guard(|| {
+            // SAFETY: as promised by the caller.
+            let bytes = unsafe { arguments::bytes(data.cast(), number("length", length)? as usize) }?;
+            Ok(send(state.channel, object, player, bytes))
+        })
+    })
 }
 
 /// Adds a byte, 0 to 255, to the message that is being written, for engines without buffers.
@@ -138,16 +242,15 @@ pub extern "C" fn rpgm_write_byte(value: f64) -> f64 {
 pub extern "C" fn rpgm_send_written(object: f64, player: f64) -> f64 {
     with(|state| {
         let message = std::mem::take(&mut state.written);
-        send(object, player, &message)
+        send(state.channel, object, player, &message)
     })
 }
 
-fn send(object: f64, player: f64, message: &[u8]) -> i32 {
+fn send(channel: ChannelIndex, object: f64, player: f64, message: &[u8]) -> i32 {
     let handle = handle(object);
-    // SAFETY: the pointer and the length are those of a slice.
     match Kind::of(handle) {
-        Some(Kind::Client) => unsafe { rp_client_send(handle, message.as_ptr(), message.len()) },
-        Some(Kind::Server) => unsafe { rp_server_send(handle, self::player(player), message.as_ptr(), message.len()) },
+        Some(Kind::Client) => client::send_to_server(handle, channel, message),
+        Some(Kind::Server) => server::send_to_player(handle, self::player(player), channel, message),
         _ => fail(RP_ERROR_INVALID_HANDLE),
     }
 }
@@ -180,6 +283,12 @@ pub extern "C" fn rpgm_event_player() -> f64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn rpgm_event_code() -> f64 {
     with(|state| state.event.code.cast_signed())
+}
+
+/// The channel of the message that was taken last; 0 if the event is no message, or the session has no channels.
+#[unsafe(no_mangle)]
+pub extern "C" fn rpgm_event_channel() -> f64 {
+    with(|state| if state.event.kind == RP_EVENT_MESSAGE { state.event.code.cast_signed() } else { 0 })
 }
 
 /// The length of the message or text of the event that was taken last.

@@ -10,6 +10,7 @@ use crate::{
     scan_record::{RP_SCAN_FINISHED, rp_scan_record},
     server::{rp_server_close, rp_server_flush, rp_server_next_event, rp_server_poll},
 };
+use rallypoint_session::ChannelIndex;
 use std::{
     cell::RefCell,
     ffi::{CStr, CString, c_char},
@@ -32,6 +33,8 @@ pub(super) struct State {
     /// The record of a scan that was taken last, by the names of its fields.
     pub(super) numbers: Vec<(&'static str, i32)>,
     pub(super) texts: Vec<(&'static str, String)>,
+    /// The channel of messages that are sent.
+    pub(super) channel: ChannelIndex,
     /// Bytes of a message that is being written.
     pub(super) written: Vec<u8>,
     /// The text that was returned last.

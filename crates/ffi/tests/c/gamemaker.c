@@ -102,6 +102,55 @@ static void sessions(double port) {
     assert(rpgm_close(server) == 0 && rpgm_handle_io() == 0);
 }
 
+/* A session with channels: which one is sent on is set before, which one a message came on is asked after. */
+static void channels(double port) {
+    static const char table[] = "reliable, sequenced";
+    char address[64];
+    snprintf(address, sizeof address, "127.0.0.1:%d", (int)port);
+    double server = rpgm_host_channels(port, "gm", 8, table);
+    double client = rpgm_connect_channels(address, "alice", "gm", table);
+    assert(server > 0 && client > 0);
+    await_event(server, RP_EVENT_CONNECTED);
+    double player = rpgm_event_player();
+    await_event(client, RP_EVENT_CONNECTED);
+    assert(rpgm_event_channel() == 0);
+
+    for (int channel = 1; channel >= 0; channel--) {
+        char text[8];
+        snprintf(text, sizeof text, "to %d", channel);
+        assert(rpgm_set_channel(channel) == 0 && rpgm_send_text(client, 0, text) == 0);
+        await_event(server, RP_EVENT_MESSAGE);
+        assert(rpgm_event_channel() == channel && rpgm_event_player() == player && strcmp(rpgm_event_text(), text) == 0);
+        assert(rpgm_write_byte(channel) == 0 && rpgm_send_written(server, player) == 0);
+        await_event(client, RP_EVENT_MESSAGE);
+        assert(rpgm_event_channel() == channel && rpgm_event_length() == 1 && rpgm_event_byte(0) == channel);
+    }
+    /* Longer than a datagram. */
+    static char large[65537];
+    memset(large, 'x', sizeof large);
+    assert(rpgm_send_buffer(server, player, large, 65536) == 0);
+    await_event(client, RP_EVENT_MESSAGE);
+    assert(rpgm_event_length() == 65536 && rpgm_event_byte(65535) == 'x');
+    assert(rpgm_send_buffer(server, player, large, 65537) == RP_ERROR_TOO_LARGE);
+
+    /* A channel that the table lacks, and tables that are wrong. */
+    assert(rpgm_set_channel(2) == 0 && rpgm_send_text(client, 0, "x") < 0 && strlen(rpgm_error()) > 0);
+    assert(rpgm_set_channel(32) == RP_ERROR_INVALID_ARGUMENT && rpgm_set_channel(NAN) == RP_ERROR_INVALID_ARGUMENT);
+    assert(rpgm_set_channel(0) == 0);
+    assert(rpgm_host_channels(0, "gm", 8, "reliable,fast") == RP_ERROR_INVALID_ARGUMENT);
+    assert(strcmp(rpgm_error(), "channel 1 is \"fast\": use reliable, unordered, sequenced or expiring") == 0);
+    assert(rpgm_host_channels(0, "gm", 8, " , ") == RP_ERROR_INVALID_ARGUMENT);
+    assert(rpgm_host_channels(0, "gm", 8, NULL) == RP_ERROR_NULL_POINTER);
+    assert(rpgm_connect_channels(address, "bob", "gm", "\xff") == RP_ERROR_INVALID_TEXT);
+
+    /* Tables that differ: the login fails with a reason. */
+    double other = rpgm_connect_channels(address, "bob", "gm", "reliable");
+    assert(other > 0);
+    await_event(other, RP_EVENT_LOGIN_FAILED);
+    assert(strlen(rpgm_event_text()) > 0);
+    assert(rpgm_close(other) == 0 && rpgm_close(client) == 0 && rpgm_close(server) == 0 && rpgm_handle_io() == 0);
+}
+
 static void lobby(const char *address) {
     double announcer = rpgm_announce(address, "gg2", "from GML", 8190, 0);
     assert(announcer > 0);
@@ -132,6 +181,7 @@ static void lobby(const char *address) {
 int main(int count, char **arguments) {
     assert(count == 3);
     sessions(atof(arguments[1]));
+    channels(atof(arguments[1]));
     lobby(arguments[2]);
     return 0;
 }
