@@ -1,19 +1,16 @@
 //! The server side of sessions with channels.
 
+mod lifecycle;
+mod memory;
+
 use super::{
     ChannelFault, ChannelIndex, ChannelMode, ChannelTable, ChannelTableError, MessageId, TokenClaims, TokenError,
-    TokenVerifier,
-    message_store::OutgoingMessage,
-    plain_session::PlainSession,
-    player_session::{Layer, PlayerSession},
-    receiver::PayloadSource,
-    sender::FillLimits,
-    session::{ChannelSession, parse_hello, send_hello},
-    session_table::SessionTable,
+    TokenVerifier, message_store::OutgoingMessage, player_session::Layer, receiver::PayloadSource, sender::FillLimits,
+    session::send_hello, session_table::SessionTable,
 };
 use crate::{
-    Connection, DisconnectReason, Endpoint, EndpointConfig, EndpointStats, NewPlayer, PlayerId, PublicKey,
-    QueryReplies, SendError, ServerEvent, SessionConfigError, SlotIndex, connection::Side,
+    Connection, Endpoint, EndpointConfig, EndpointStats, NewPlayer, PlayerId, PublicKey, QueryReplies, SendError,
+    ServerEvent, SessionConfigError, SlotIndex,
 };
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::session::channels::GAME_SUFFIX;
@@ -334,54 +331,6 @@ impl ChannelServer {
         self.sessions.get(player).is_some_and(|own| matches!(own.layer, Layer::Channels(_)))
     }
 
-    /// Counts the unfinished messages of a player. If those of all players take too much memory, the sessions end of those who
-    /// have the most (W116).
-    fn count_memory(&mut self, player: PlayerId) {
-        if !self.update_memory(player) {
-            return;
-        }
-        while self.memory > self.max_memory {
-            // Messages of players who have left come first.
-            if let Some(oldest) = self.ended.pop_front() {
-                self.drop_ended(oldest);
-                continue;
-            }
-            let largest = self.sessions.iter().max_by_key(|(_, own)| own.memory).map(|(player, _)| player);
-            let Some(largest) = largest else { break };
-            self.abort(largest, ChannelFault::Memory);
-            // A session that ended without the application: its connection is gone, and the end is about to be reported.
-            if self.sessions.get(largest).is_some_and(|own| own.memory > 0)
-                && self.remove_session(largest).is_some_and(|own| own.new.is_none())
-            {
-                let reason = DisconnectReason::Channels(ChannelFault::Memory);
-                self.events.push_back(ServerEvent::Disconnected(largest, reason));
-            }
-        }
-        self.endpoint.set_reserved(self.memory);
-    }
-
-    /// Returns whether anything has changed.
-    fn update_memory(&mut self, player: PlayerId) -> bool {
-        let Some(own) = self.sessions.get_mut(player) else { return false };
-        let before = std::mem::replace(&mut own.memory, own.layer.memory());
-        self.memory = self.memory - before + own.memory;
-        own.memory != before
-    }
-
-    fn remove_session(&mut self, player: PlayerId) -> Option<PlayerSession> {
-        let own = self.sessions.remove(player)?;
-        self.memory -= own.memory;
-        self.endpoint.set_reserved(self.memory);
-        Some(own)
-    }
-
-    /// Drops the messages of a player who has left, and reports the end of its session.
-    fn drop_ended(&mut self, player: PlayerId) {
-        if let Some(reason) = self.remove_session(player).and_then(|own| own.end) {
-            self.events.push_back(ServerEvent::Disconnected(player, reason));
-        }
-    }
-
     /// Has the endpoint ask for messages to this player.
     fn wake(&mut self, now: Instant, player: PlayerId) {
         self.endpoint.with_connection(now, player, |_| {});
@@ -392,127 +341,6 @@ impl ChannelServer {
         let Some(own) = sessions.get_mut(player) else { return };
         endpoint.with_connection(*now, player, |connection| own.layer.abort(*now, connection, fault));
         self.update_memory(player);
-    }
-
-    /// Turns the events of the endpoint into those of the channels.
-    fn handle_events(&mut self) {
-        self.has_input = false;
-        while let Some(event) = self.endpoint.poll_event() {
-            match event {
-                ServerEvent::Connected(new) => self.start_session(new),
-                ServerEvent::Message(player) => self.handle_readable(player),
-                ServerEvent::Disconnected(player, reason) => self.end_session(player, reason),
-                // The queues of the channels have room, or not.
-                ServerEvent::Writable(_) => {}
-                // Events that may be raised any number of times are dropped if none is polled.
-                ServerEvent::Closing(player) | ServerEvent::Moved(player, _)
-                    if !self.is_open(player) || self.events.len() >= MAX_EVENTS => {}
-                event => self.events.push_back(event),
-            }
-        }
-    }
-
-    fn start_session(&mut self, mut new: NewPlayer) {
-        let player = new.player;
-        let Some(connection) = self.endpoint.connection(player) else { return };
-        let is_encrypted = connection.is_encrypted();
-        let Some(game) = new.game.strip_suffix(GAME_SUFFIX) else { return self.start_plain_session(new) };
-        new.game.truncate(game.len());
-        let session = ChannelSession::new(self.now, &self.table, Side::Server, is_encrypted, self.window);
-        self.sessions.insert(player, PlayerSession::new(Layer::Channels(Box::new(session)), new));
-        self.wake(self.now, player);
-    }
-
-    /// A player without channels (W115).
-    fn start_plain_session(&mut self, new: NewPlayer) {
-        let Some(channel) = self.plain_channel else { return };
-        let player = new.player;
-        let session = PlainSession::new(&self.table, channel);
-        self.sessions.insert(player, PlayerSession::new(Layer::Plain(Box::new(session)), new.clone()));
-        if self.tokens.is_some() {
-            return self.abort(player, ChannelFault::Token(TokenError::Missing));
-        }
-        self.decide(new, None);
-    }
-
-    /// The player's login is in order: the application decides, or it is accepted at once.
-    fn decide(&mut self, new: NewPlayer, token: Option<TokenClaims>) {
-        let player = new.player;
-        if self.decides_logins {
-            self.events.push_back(ServerEvent::LoginRequest(LoginRequest { new, token }));
-        } else {
-            self.accept_login(self.now, player);
-        }
-    }
-
-    fn handle_readable(&mut self, player: PlayerId) {
-        let Some(own) = self.sessions.get_mut(player) else { return };
-        if own.layer.is_awaiting_hello() {
-            return self.handle_hello(player);
-        }
-        if !own.layer.is_awaiting_decision() && !std::mem::replace(&mut own.has_message_event, true) {
-            self.events.push_back(ServerEvent::Message(player));
-        }
-    }
-
-    /// Reads a player's hello.
-    fn handle_hello(&mut self, player: PlayerId) {
-        let Self { endpoint, sessions, table, tokens, now, .. } = self;
-        let Some(own) = sessions.get_mut(player) else { return };
-        let (Some(new), Some(payload)) = (&own.new, endpoint.recv(player)) else { return };
-        let checked = parse_hello(table, payload).and_then(|hello| match tokens {
-            None => Ok(None),
-            Some(_) if !new.is_pinned => Err(ChannelFault::Token(TokenError::NotPinned)),
-            Some((verifier, server)) => {
-                let claims = verifier.verify(*now, server, &new.username, hello.token);
-                claims.map(Some).map_err(ChannelFault::Token)
-            }
-        });
-        let token = match checked {
-            Ok(token) => token,
-            Err(fault) => return self.abort(player, fault),
-        };
-        let new = new.clone();
-        if let Layer::Channels(session) = &mut own.layer {
-            session.await_decision();
-        }
-        self.decide(new, token);
-    }
-
-    fn end_session(&mut self, player: PlayerId, reason: DisconnectReason) {
-        let Some(own) = self.sessions.get_mut(player) else { return };
-        // A player who was never accepted has not joined, unless the application knows of the request.
-        if own.new.is_some() && !(self.decides_logins && own.layer.is_known()) {
-            self.remove_session(player);
-            return;
-        }
-        // What this side ends is not read any more.
-        let is_ours = matches!(reason, DisconnectReason::Closed | DisconnectReason::Channels(_));
-        let is_unread = own.layer.is_readable() && !is_ours;
-        if !is_unread {
-            self.remove_session(player);
-            self.events.push_back(ServerEvent::Disconnected(player, reason));
-            return;
-        }
-        own.end = Some(reason);
-        if !std::mem::replace(&mut own.has_message_event, true) {
-            self.events.push_back(ServerEvent::Message(player));
-        }
-        self.ended.push_back(player);
-        if self.ended.len() > MAX_ENDED
-            && let Some(oldest) = self.ended.pop_front()
-        {
-            self.drop_ended(oldest);
-        }
-    }
-
-    /// Reports the end of a session whose last message is read.
-    fn report_end(&mut self, player: PlayerId) {
-        let is_read = |own: &PlayerSession| own.end.is_some() && !own.layer.is_readable();
-        if self.sessions.get(player).is_some_and(is_read) {
-            self.ended.retain(|ended| *ended != player);
-            self.drop_ended(player);
-        }
     }
 }
 
