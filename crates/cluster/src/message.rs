@@ -1,4 +1,4 @@
-//! What nodes send each other besides changes: reports of probes, and questions with their answers.
+//! What nodes send each other besides changes: reports of probes, and requests with their responses.
 //!
 //! A message is an entry of the stream `msg`, in JSON. It is kept for some minutes, so that a node that joins learns what the others
 //! found out before. Nothing is lost for good with a message: reports are repeated.
@@ -32,7 +32,7 @@ const MAX_OUTCOMES: usize = 16;
 
 /// Maximum length of a text in characters.
 const MAX_NAME: usize = 64;
-const MAX_TEXT: usize = 500;
+const MAX_OUTCOME_TEXT: usize = 500;
 
 /// A message of a node to all others.
 #[derive(Debug, Serialize, Deserialize)]
@@ -53,13 +53,15 @@ pub(crate) enum Body {
     /// Results of probes.
     Results(Vec<SharedResult>),
     /// Which outcomes registrations from an address had.
-    Question { number: u64, address: IpAddr },
-    /// The answer.
-    Answer { number: u64, outcomes: Vec<SharedOutcome> },
+    #[serde(rename = "question")]
+    OutcomesRequest { number: u64, address: IpAddr },
+    /// The response.
+    #[serde(rename = "answer")]
+    OutcomesResponse { number: u64, outcomes: Vec<SharedOutcome> },
 }
 
 impl Body {
-    /// Names of the variants.
+    /// Names of the variants in JSON. Those of requests and responses are the ones that earlier versions understand.
     const KINDS: [&str; 4] = ["latencies", "results", "question", "answer"];
 }
 
@@ -206,7 +208,7 @@ impl SharedOutcome {
             Some(NodeOutcome {
                 node: Some(Arc::clone(node)),
                 code: NodeOutcome::known_code(&shared.code)?,
-                text: shorten(&shared.text, MAX_TEXT),
+                text: shorten(&shared.text, MAX_OUTCOME_TEXT),
                 port: shared.port,
                 is_listed: shared.listed,
                 is_refusal: shared.refused,
@@ -277,8 +279,8 @@ mod tests {
             age: Duration::from_secs(5),
         };
         let unknown = SharedOutcome { code: "later".into(), ..SharedOutcome::new(&outcome) };
-        let body = Body::Answer { number: 3, outcomes: vec![unknown, SharedOutcome::new(&outcome)] };
-        let Body::Answer { number: 3, outcomes } = round_trip(body).body else { panic!("another message") };
+        let body = Body::OutcomesResponse { number: 3, outcomes: vec![unknown, SharedOutcome::new(&outcome)] };
+        let Body::OutcomesResponse { number: 3, outcomes } = round_trip(body).body else { panic!("another message") };
         assert_eq!(SharedOutcome::outcomes(&node, outcomes), [outcome]);
         for garbage in [&b""[..], b"{}", b"[]", b"\xff", br#"{"from":1,"name":"a b","latencies":[]}"#] {
             assert!(Message::parse(garbage).is_err());
@@ -291,7 +293,7 @@ mod tests {
         let known =
             br#"{"from":1,"name":"a","at":5,"question":{"number":2,"address":"192.0.2.1","port":7},"later":[]}"#;
         let message = Message::parse(known).unwrap().unwrap();
-        assert!(matches!(message.body, Body::Question { number: 2, .. }));
+        assert!(matches!(message.body, Body::OutcomesRequest { number: 2, .. }));
         assert!(matches!(Message::parse(br#"{"from":1,"name":"a","later":{"x":[1]}}"#), Ok(None)));
     }
 }

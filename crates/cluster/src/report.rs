@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::{collections::HashSet, time::Duration};
 
 /// Maximum length of a name or version that is displayed.
-const MAX_TEXT: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// What a node reports about itself in the store, in JSON. Fields that are missing or unknown are ignored, so that nodes of
 /// neighbouring versions understand each other.
@@ -38,7 +38,7 @@ impl NodeReport {
     pub fn parse(bytes: &[u8]) -> Self {
         let mut report: Self = serde_json::from_slice(bytes).unwrap_or_default();
         for text in [&mut report.name, &mut report.version] {
-            *text = rallypoint_wire::text::sanitize(text).chars().take(MAX_TEXT).collect();
+            *text = rallypoint_wire::text::sanitize(text).chars().take(MAX_NAME).collect();
         }
         report
     }

@@ -1,4 +1,4 @@
-//! What a node asks of the store, and the replies.
+//! Requests of a node to the store, and the replies.
 
 use crate::record::{EntryBody, EntryValue, LogRecord};
 use rallypoint_lobby_proto::{ListingOrigin, PublicId, UnlistReason};
@@ -261,7 +261,7 @@ pub enum WriteResult {
 /// What in the store contradicts a change that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
-    /// The server, or another one at its endpoint, was heard later by another node.
+    /// The server, or another one at its endpoint, registered later with another node.
     Stale,
     /// The endpoint belongs to a server that the cluster queries itself (W38).
     Taken,

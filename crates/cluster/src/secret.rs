@@ -11,7 +11,7 @@ const MIN_LENGTH: usize = 16;
 const MAX_LENGTH: usize = 1_024;
 
 /// The secret that all nodes of a cluster share. The key of the public IDs is derived from it, so that a server has the same
-/// public ID at every node and its own ID never leaves the node that heard it (L13).
+/// public ID at every node and its own ID never leaves the node that received it (L13).
 ///
 /// ```
 /// use rallypoint_cluster::ClusterSecret;

@@ -14,7 +14,7 @@ fn real() -> Server {
     Server { x_query: Some("session:45555"), ..server(1) }
 }
 
-/// Three nodes that list the server; the first one heard it.
+/// Three nodes that list the server; it registers with the first one.
 fn cluster() -> World {
     let mut world = World::with_checks(3, 5, &["203.0.113.1:45555"]);
     world.run(3 * SECOND);
@@ -72,7 +72,7 @@ fn w90_a_forged_server_is_not_proven_by_the_reply_of_the_one_that_it_displaced()
     let forged = Server { x_query: Some("session:45555"), ..server(2) };
     world.register(1, HOST, &forged);
     world.run(SECOND);
-    // The attacker also registers with a node that neither heard the server nor the forgery.
+    // The attacker also registers with a node that neither the server nor the forgery registered with.
     world.register(2, HOST, &forged);
     world.run(SECOND);
     assert_names(&mut world, &["server 2"]);
@@ -133,7 +133,7 @@ fn is_proven(world: &World) -> Vec<bool> {
 }
 
 #[test]
-fn w90_a_reply_to_verification_proves_a_server_at_the_node_that_hears_it_and_so_at_all() {
+fn w90_a_reply_to_verification_proves_a_server_at_its_node_and_so_at_all() {
     let mut world = World::new(3, 5);
     world.run(3 * SECOND);
     assert_eq!(world.register(0, HOST, &real()), RegistrationOutcome::Listed);

@@ -54,7 +54,7 @@ fn w69_servers_of_all_nodes_stay_listed_for_five_minutes_without_the_store() {
     // New registrations are taken.
     assert_eq!(world.register(0, "203.0.113.100", &server(100)), RegistrationOutcome::Listed);
     run(&mut world, 80 * SECOND);
-    // After the limit every node has what it hears itself.
+    // After the limit every node has what registers with it.
     assert_listed(&mut world, 2);
     world.nodes.iter_mut().for_each(|node| node.is_linked = true);
     refresh(&mut world);

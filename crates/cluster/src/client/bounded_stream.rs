@@ -8,7 +8,7 @@ use std::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Maximum length of a text in a reply. The longest that nodes write are messages, with at most half of it.
-const MAX_TEXT: u64 = 1 << 20;
+const MAX_BULK_STRING: u64 = 1 << 20;
 
 /// Maximum size of a reply in bytes: a thousand of the longest entries.
 const MAX_REPLY: usize = 128 << 20;
@@ -120,7 +120,7 @@ impl ReplySize {
         let number = || std::str::from_utf8(line.get(1..)?).ok()?.trim().parse::<u64>().ok();
         let values = match (line.first(), number()) {
             (Some(b'$' | b'=' | b'!'), Some(length)) => {
-                if length > MAX_TEXT {
+                if length > MAX_BULK_STRING {
                     return Err(too_large(&format!("a value of {length} bytes")));
                 }
                 // The text is followed by a line break.
@@ -199,7 +199,8 @@ mod tests {
         assert!(result("*2\r\n+a\r\n".repeat(MAX_DEPTH + 1).as_bytes(), 7).is_err(), "lists in lists");
         let mut size = ReplySize::default();
         size.handle_bytes(b"*1000\r\n").unwrap();
-        let value = [format!("${MAX_TEXT}\r\n").as_bytes(), &vec![0; MAX_TEXT as usize], b"\r\n"].concat();
+        let value =
+            [format!("${MAX_BULK_STRING}\r\n").as_bytes(), &vec![0; MAX_BULK_STRING as usize], b"\r\n"].concat();
         let accepted = (0..1_000).take_while(|_| size.handle_bytes(&value).is_ok()).count();
         assert_eq!(accepted, 127, "the whole reply");
     }

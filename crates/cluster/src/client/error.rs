@@ -8,7 +8,7 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 const NOT_WRITABLE: [&str; 5] = ["READONLY", "OOM", "MISCONF", "NOREPLICAS", "MASTERDOWN"];
 
 /// Maximum length of an error of the store in a message.
-const MAX_TEXT: usize = 200;
+const MAX_ERROR_TEXT: usize = 200;
 
 /// What an error means, and what to do.
 pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
@@ -138,7 +138,7 @@ fn certificate_error(url: &StoreUrl, text: &str) -> String {
 /// The text of an error, which can contain what another program sent.
 fn one_line(text: &str) -> String {
     let text = rallypoint_wire::text::sanitize(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
-    text.chars().take(MAX_TEXT).collect()
+    text.chars().take(MAX_ERROR_TEXT).collect()
 }
 
 fn rejected(message: String) -> (StoreErrorKind, String) {

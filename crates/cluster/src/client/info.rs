@@ -76,7 +76,7 @@ impl StoreClient {
         }
     }
 
-    /// Checks that the store is new enough. A store that may not be asked is believed.
+    /// Checks that the store is new enough. A store whose user has no right to read the version is accepted.
     pub(super) async fn check_version(&self, connection: &mut StoreConnection) -> Result<(), StoreError> {
         let info = self.info(connection).await?;
         match info.as_ref().and_then(StoreInfo::major_version) {

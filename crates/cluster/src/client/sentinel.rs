@@ -52,7 +52,7 @@ async fn master_addr(
     })
 }
 
-/// Sentinel may not know yet that the server is a replica now. A user without the right to ask is believed.
+/// Sentinel may not know yet that the server is a replica now. For a user without the right to read the role, that is assumed.
 async fn check_role(connection: &mut BoundedConnection) -> Result<(), RedisError> {
     let role: Result<Vec<Value>, RedisError> = redis::cmd("ROLE").query_async(connection).await;
     match role {

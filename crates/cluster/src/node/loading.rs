@@ -45,7 +45,7 @@ impl ClusterNode {
         }
     }
 
-    /// Begins to read everything, from the state that the store has when it is asked.
+    /// Begins to read everything, from the state that the store has when it executes the request.
     pub(super) fn reload(&mut self, now: Instant) {
         self.cancel_requests();
         self.epoch = None;

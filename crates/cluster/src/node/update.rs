@@ -10,7 +10,7 @@ pub enum Update {
     Put(Box<ReplicatedServer>, ApplyMode),
     /// A server is not in the store any more.
     Remove(PublicId, Removal),
-    /// Servers that this node heard and that are not among these are reported again.
+    /// Servers whose registrations this node received and that are not among these are reported again.
     ReportMissing(Arc<HashSet<PublicId>>),
     /// Servers that are not among these are not in the store.
     RemoveMissing(Arc<HashSet<PublicId>>),

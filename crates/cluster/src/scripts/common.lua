@@ -4,7 +4,7 @@
 -- endpoint, length of the IPv6 endpoint (1) and the endpoint, body. An endpoint is the source address and port, followed by the
 -- listed address and port.
 local META, ENTRY, AT, LEASE, TOMB, LOG = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
--- How much earlier a change may have been heard than what it replaces, in ms: clocks and batches differ by less.
+-- How much earlier a change may have been received than what it replaces, in ms: clocks and batches differ by less.
 local TOLERANCE = 1000
 -- The log has at least this number of records, and twice as many as there are entries.
 local MIN_LOG = 20000

@@ -13,7 +13,7 @@ for _, family in ipairs({ '4', '6' }) do
   if #new[family] > 0 and lease(id, family) > leases[family] + TOLERANCE then return { 'stale', current } end
 end
 
--- L8: a new server replaces the one at its endpoint, unless that was heard later, or is known from its own replies (W38).
+-- L8: a new server replaces the one at its endpoint, unless its registration was received later, or is known from its own replies (W38).
 local replaced, order = {}, {}
 for _, family in ipairs({ '4', '6' }) do
   if #new[family] > 0 then

@@ -29,12 +29,12 @@ const REPEAT_INTERVAL: Duration = Duration::from_secs(240);
 /// How long the store keeps messages: longer than that interval.
 const RETENTION: Duration = Duration::from_secs(360);
 
-/// How long the answers of other nodes are awaited.
-const ANSWER_TIMEOUT: Duration = Duration::from_millis(1_500);
+/// How long the responses of other nodes are awaited.
+const RESPONSE_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// Maximum number of questions of this node at a time, and of answers per second.
-const MAX_QUESTIONS: usize = 32;
-const MAX_ANSWERS: u32 = 32;
+/// Maximum number of requests of this node at a time, and of responses per second.
+const MAX_REQUESTS: usize = 32;
+const MAX_RESPONSES: u32 = 32;
 
 /// Pause before the store is contacted again.
 const RETRY: Duration = Duration::from_secs(2);
@@ -48,9 +48,9 @@ pub(super) struct MessageStats {
 }
 
 /// The name of a node, and the outcomes that it knows.
-type Answer = (String, Vec<NodeOutcome>);
+type NodeResponse = (String, Vec<NodeOutcome>);
 
-/// Sends messages, and waits for answers to questions. Clones refer to the same node.
+/// Sends messages, and waits for responses to requests. Clones refer to the same node.
 #[derive(Clone, Debug)]
 pub(super) struct Messenger(Arc<Inner>);
 
@@ -63,8 +63,8 @@ struct Inner {
     name: String,
     lobby: LobbyService,
     link: ClusterLink,
-    questions: Mutex<HashMap<u64, mpsc::Sender<Answer>>>,
-    next_question: AtomicU64,
+    requests: Mutex<HashMap<u64, mpsc::Sender<NodeResponse>>>,
+    next_request: AtomicU64,
     stats: MessageStats,
 }
 
@@ -84,8 +84,8 @@ impl Messenger {
             name,
             lobby,
             link,
-            questions: Mutex::default(),
-            next_question: AtomicU64::new(1),
+            requests: Mutex::default(),
+            next_request: AtomicU64::new(1),
             stats: MessageStats::default(),
         }))
     }
@@ -154,13 +154,13 @@ impl Messenger {
 
     /// Receives messages, on a connection of its own because that waits.
     async fn receive(self) {
-        let mut place = MessagePlace::default();
+        let mut position = StreamPosition::default();
         loop {
             // A loss of contact is logged where it matters for the list.
             if self.0.connection.get().is_some() {
-                let Err(error) = self.try_receive(&mut place).await;
-                place.is_skipping = error.kind == StoreErrorKind::TooLarge;
-                if error.kind == StoreErrorKind::Foreign && !std::mem::replace(&mut place.is_foreign, true) {
+                let Err(error) = self.try_receive(&mut position).await;
+                position.is_skipping = error.kind == StoreErrorKind::TooLarge;
+                if error.kind == StoreErrorKind::Foreign && !std::mem::replace(&mut position.is_foreign, true) {
                     self.0.stats.malformed.fetch_add(1, Relaxed);
                     tracing::error!("latencies and the results of probes are not shared with the other nodes: {error}");
                 }
@@ -169,39 +169,39 @@ impl Messenger {
         }
     }
 
-    async fn try_receive(&self, place: &mut MessagePlace) -> Result<Infallible, StoreError> {
+    async fn try_receive(&self, position: &mut StreamPosition) -> Result<Infallible, StoreError> {
         let mut connection = self.0.client.connect().await?;
-        // Questions that were asked before this node listened have been given up.
+        // Requests that were sent before this node received messages have timed out.
         let newest = self.0.client.newest_message(&mut connection).await?;
-        if std::mem::take(&mut place.is_foreign) {
+        if std::mem::take(&mut position.is_foreign) {
             tracing::info!("latencies and the results of probes are shared with the other nodes again");
         }
-        if newest < place.last {
+        if newest < position.last {
             // The store was emptied, or its clock was set back.
-            place.last = MessageId::default();
+            position.last = MessageId::default();
         }
-        place.answer_after = newest;
-        if place.is_skipping {
+        position.respond_after = newest;
+        if position.is_skipping {
             // One of the messages cannot be read. Those before and after it are repeated.
             self.0.stats.malformed.fetch_add(1, Relaxed);
-            place.last = newest;
+            position.last = newest;
         }
         loop {
-            let messages = self.0.client.read_messages(&mut connection, place.last).await?;
-            if messages.is_empty() && place.count_idle_read() {
+            let messages = self.0.client.read_messages(&mut connection, position.last).await?;
+            if messages.is_empty() && position.count_idle_read() {
                 let newest = self.0.client.newest_message(&mut connection).await?;
-                if newest < place.last {
-                    place.last = newest;
+                if newest < position.last {
+                    position.last = newest;
                 }
             }
             for (id, bytes) in messages {
-                place.last = id;
+                position.last = id;
                 match Message::parse(&bytes) {
                     Ok(None) => {}
                     Ok(Some(message)) if message.from == self.0.number => {}
                     Ok(Some(message)) => {
                         self.0.stats.received.fetch_add(1, Relaxed);
-                        self.handle(message, id > place.answer_after, &mut place.answers).await;
+                        self.handle(message, id > position.respond_after, &mut position.responses).await;
                     }
                     Err(_) => {
                         self.0.stats.malformed.fetch_add(1, Relaxed);
@@ -211,7 +211,7 @@ impl Messenger {
         }
     }
 
-    async fn handle(&self, message: Message, is_new: bool, answers: &mut AnswerLimit) {
+    async fn handle(&self, message: Message, is_new: bool, responses: &mut ResponseLimit) {
         let name: Arc<str> = message.name.as_str().into();
         match message.body {
             Body::Latencies(shared) => self.0.link.apply_latencies(message::latencies(&name, shared)).await,
@@ -220,25 +220,25 @@ impl Messenger {
                     self.0.link.apply_verification(result).await;
                 }
             }
-            Body::Question { number, address } if is_new && answers.take(Instant::now()) => {
+            Body::OutcomesRequest { number, address } if is_new && responses.take(Instant::now()) => {
                 let messenger = self.clone();
-                tokio::spawn(async move { messenger.answer(number, address).await });
+                tokio::spawn(async move { messenger.respond(number, address).await });
             }
-            Body::Question { .. } => {}
-            Body::Answer { number, outcomes } => {
-                let questions = self.0.questions.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(asker) = questions.get(&number) {
-                    let _ = asker.try_send((message.name, SharedOutcome::outcomes(&name, outcomes)));
+            Body::OutcomesRequest { .. } => {}
+            Body::OutcomesResponse { number, outcomes } => {
+                let requests = self.0.requests.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(requester) = requests.get(&number) {
+                    let _ = requester.try_send((message.name, SharedOutcome::outcomes(&name, outcomes)));
                 }
             }
         }
     }
 
-    async fn answer(&self, number: u64, address: IpAddr) {
+    async fn respond(&self, number: u64, address: IpAddr) {
         let own = self.0.lobby.recent_outcomes(address).await;
         let now = Instant::now();
         let outcomes = own.iter().map(|past| SharedOutcome::new(&NodeOutcome::new(None, past, now))).collect();
-        let _ = self.send(Body::Answer { number, outcomes }).await;
+        let _ = self.send(Body::OutcomesResponse { number, outcomes }).await;
     }
 
     /// Names of the other nodes that report.
@@ -248,34 +248,34 @@ impl Messenger {
         nodes.map(|node| node.name.clone()).filter(|name| *name != self.0.name).collect()
     }
 
-    async fn ask(self, ip: IpAddr) -> AllOutcomes {
+    async fn request_outcomes(self, ip: IpAddr) -> AllOutcomes {
         let mut silent = self.others();
         let mut outcomes = Vec::new();
         if silent.is_empty() {
             return AllOutcomes::default();
         }
-        // Numbers of this node only: others have questions with the same number.
-        let number = self.0.number.wrapping_add(self.0.next_question.fetch_add(1, Relaxed));
-        let (sender, mut answers) = mpsc::channel(64);
+        // Numbers of this node only: others have requests with the same number.
+        let number = self.0.number.wrapping_add(self.0.next_request.fetch_add(1, Relaxed));
+        let (sender, mut responses) = mpsc::channel(64);
         let is_accepted = {
-            let mut questions = self.0.questions.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_accepted = questions.len() < MAX_QUESTIONS;
+            let mut requests = self.0.requests.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_accepted = requests.len() < MAX_REQUESTS;
             if is_accepted {
-                questions.insert(number, sender);
+                requests.insert(number, sender);
             }
             is_accepted
         };
-        if is_accepted && self.send(Body::Question { number, address: ip }).await.is_ok() {
-            let end = tokio::time::Instant::now() + ANSWER_TIMEOUT;
+        if is_accepted && self.send(Body::OutcomesRequest { number, address: ip }).await.is_ok() {
+            let end = tokio::time::Instant::now() + RESPONSE_TIMEOUT;
             while !silent.is_empty()
-                && let Ok(Some((name, answer))) = tokio::time::timeout_at(end, answers.recv()).await
+                && let Ok(Some((name, response))) = tokio::time::timeout_at(end, responses.recv()).await
             {
                 if silent.remove(&name) {
-                    outcomes.extend(answer);
+                    outcomes.extend(response);
                 }
             }
         }
-        self.0.questions.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+        self.0.requests.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
         let mut silent: Vec<_> = silent.into_iter().collect();
         silent.sort();
         AllOutcomes { outcomes, silent }
@@ -284,7 +284,7 @@ impl Messenger {
 
 impl Peers for Messenger {
     fn outcomes(&self, ip: IpAddr) -> BoxFuture<AllOutcomes> {
-        Box::pin(self.clone().ask(ip))
+        Box::pin(self.clone().request_outcomes(ip))
     }
 }
 
@@ -308,21 +308,21 @@ impl Batch {
     }
 }
 
-/// Where this node is in the stream of messages.
+/// The position of this node in the stream of messages.
 #[derive(Debug, Default)]
-struct MessagePlace {
+struct StreamPosition {
     last: MessageId,
-    /// Earlier questions are not answered.
-    answer_after: MessageId,
+    /// Earlier requests get no response.
+    respond_after: MessageId,
     idle_reads: u32,
     /// Whether a message was too large to be read.
     is_skipping: bool,
     /// Whether another program's value is where the messages should be.
     is_foreign: bool,
-    answers: AnswerLimit,
+    responses: ResponseLimit,
 }
 
-impl MessagePlace {
+impl StreamPosition {
     /// Counts a read without messages. Returns whether it is time to look whether the stream has begun again.
     fn count_idle_read(&mut self) -> bool {
         self.idle_reads = (self.idle_reads + 1) % 3;
@@ -330,20 +330,20 @@ impl MessagePlace {
     }
 }
 
-/// Limits the number of answers per second.
+/// Limits the number of responses per second.
 #[derive(Debug, Default)]
-struct AnswerLimit {
+struct ResponseLimit {
     second: Option<Instant>,
     count: u32,
 }
 
-impl AnswerLimit {
+impl ResponseLimit {
     fn take(&mut self, now: Instant) -> bool {
         if self.second.is_none_or(|second| now.saturating_duration_since(second) >= Duration::from_secs(1)) {
             *self = Self { second: Some(now), count: 0 };
         }
         self.count += 1;
-        self.count <= MAX_ANSWERS
+        self.count <= MAX_RESPONSES
     }
 }
 
@@ -422,10 +422,10 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_limited() {
+    fn responses_are_limited() {
         let start = Instant::now();
-        let mut limit = AnswerLimit::default();
-        assert_eq!((0..100).filter(|_| limit.take(start)).count(), MAX_ANSWERS as usize);
+        let mut limit = ResponseLimit::default();
+        assert_eq!((0..100).filter(|_| limit.take(start)).count(), MAX_RESPONSES as usize);
         assert!(limit.take(start + Duration::from_secs(1)));
     }
 }

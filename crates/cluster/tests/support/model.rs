@@ -13,7 +13,7 @@ type Key = (Transport2, SocketAddr);
 /// A transport that can be ordered.
 type Transport2 = bool;
 
-/// How much earlier a change may have been heard than what it replaces, in ms.
+/// How much earlier a change may have been received than what it replaces, in ms.
 const TOLERANCE: u64 = 1_000;
 
 /// Leases are ended this often, in ms.
