@@ -16,9 +16,13 @@ fn megabits(megabits: u64) -> u64 {
 
 #[test]
 fn s26_parallel_downloads_lose_at_most_one_and_a_half_times_what_cubic_flows_lose() {
-    for (flows, rate, queue) in [(4, 5, 1.0), (16, 1, 0.5), (8, 10, 1.0), (16, 10, 0.5), (16, 10, 4.0), (2, 50, 1.0)] {
+    let chosen = [(4, 5, 1.0), (16, 1, 0.5), (8, 10, 1.0), (16, 10, 0.5), (16, 10, 4.0), (2, 50, 1.0)];
+    // With these seeds slow start went far beyond the path, and the window shrank as after a single loss.
+    let overruns = [(70_001, 16, 1, 4.0), (70_004, 4, 10, 0.5), (70_005, 2, 1, 0.5)];
+    let chosen = chosen.map(|(flows, rate, queue)| (3, flows, rate, queue));
+    for (seed, flows, rate, queue) in chosen.into_iter().chain(overruns) {
         let run = |sessions: usize, cubics: usize| {
-            let mut shared = SharedBottleneck::with_bdp(3, ms(50), megabits(rate), queue);
+            let mut shared = SharedBottleneck::with_bdp(seed, ms(50), megabits(rate), queue);
             shared.add(sessions, cubics, SEGMENT);
             shared.measure(secs(if rate > 10 { 10 } else { 20 }))
         };
@@ -38,9 +42,16 @@ fn s26_parallel_downloads_lose_at_most_one_and_a_half_times_what_cubic_flows_los
 
 #[test]
 fn s26_a_download_and_a_cubic_flow_share_a_bottleneck_whichever_is_first() {
-    for (rate, queue, min, max) in [(1, 0.5, 0.2, 0.8), (5, 1.0, 0.3, 0.7), (5, 4.0, 0.3, 0.7), (20, 0.5, 0.2, 0.8)] {
+    for (seed, rate, queue, min, max) in [
+        (3, 1, 0.5, 0.2, 0.8),
+        (3, 5, 1.0, 0.3, 0.7),
+        (3, 5, 4.0, 0.3, 0.7),
+        (3, 20, 0.5, 0.2, 0.8),
+        // With this seed it was 14 %.
+        (70_001, 1, 1.0, 0.2, 0.8),
+    ] {
         for is_first in [true, false] {
-            let mut shared = SharedBottleneck::with_bdp(3, ms(50), megabits(rate), queue);
+            let mut shared = SharedBottleneck::with_bdp(seed, ms(50), megabits(rate), queue);
             shared.add(usize::from(is_first), usize::from(!is_first), SEGMENT);
             shared.net.run_for(secs(5));
             shared.add(usize::from(!is_first), usize::from(is_first), SEGMENT);

@@ -56,7 +56,7 @@ const AMBIGUOUS_WINDOW: f64 = 16_000.0;
 /// That holds for this many rounds. If the delay turns out to be constant, slow start continues.
 const DOUBT_ROUNDS: u64 = 16;
 
-/// The decrease when a large part of the window was lost: the path has become much slower.
+/// The decrease when a large part of the window was lost: the path has become much slower, or slow start went far beyond it.
 const HEAVY_DECREASE: f64 = 0.5;
 const HEAVY_LOSS: f64 = 0.3;
 
@@ -100,6 +100,8 @@ pub(crate) struct LossEvent {
     pub is_silent: bool,
     /// Whether some count as lost only because no ack came in time: the receiver may have no room for them.
     pub has_timed_out: bool,
+    /// Whether they count as lost because of a resend request, which may be forged.
+    pub is_requested: bool,
 }
 
 /// Growth since the last congestion event.
@@ -120,6 +122,16 @@ struct Undo {
     max_window: f64,
     /// Number of losses that have not turned out to be late acks.
     losses: u32,
+    /// The part of the window that was in use, and how many bytes of it are lost.
+    used: f64,
+    lost_bytes: u64,
+}
+
+impl Undo {
+    /// Whether a large part of the window is lost.
+    fn is_heavy(&self) -> bool {
+        self.lost_bytes as f64 > HEAVY_LOSS * self.used
+    }
 }
 
 /// A pause of slow start in which the loss rate is compared with that before.
@@ -249,10 +261,7 @@ impl CongestionController {
         self.losses.lost += if event.has_timed_out { 0 } else { event.datagrams };
         self.lost_in = self.round;
         if event.newest_order < self.recovery_end {
-            if let Some(undo) = &mut self.undo {
-                undo.losses += event.datagrams;
-            }
-            return;
+            return self.on_further_losses(event, rtt);
         }
         let has_queue = if self.is_limited { rtt.has_queue() } else { rtt.has_thin_queue() };
         if event.is_silent {
@@ -268,6 +277,20 @@ impl CongestionController {
             self.recovery_end = event.next_order;
             self.is_doubted = is_doubtful && !has_queue && (was_first || self.is_doubted);
             self.reduce(event, rtt);
+        }
+    }
+
+    /// More of what was in flight at the last congestion event is lost. When the event was noticed, only the first losses were
+    /// known, which do not show how much too large the window was.
+    fn on_further_losses(&mut self, event: LossEvent, rtt: &RttEstimator) {
+        let Some(undo) = &mut self.undo else { return };
+        let was_heavy = undo.is_heavy();
+        undo.losses += event.datagrams;
+        undo.lost_bytes += if event.is_silent || event.is_requested { 0 } else { event.bytes };
+        if undo.is_heavy() && !was_heavy && rtt.has_queue() {
+            self.window = self.window.min(HEAVY_DECREASE * undo.used).max(MIN_WINDOW);
+            self.threshold = self.threshold.min(self.window);
+            self.epoch = None;
         }
     }
 
@@ -365,13 +388,16 @@ impl CongestionController {
 
     fn reduce(&mut self, event: LossEvent, rtt: &RttEstimator) {
         let used = self.used_window();
-        self.undo = Some(Undo {
+        let undo = Undo {
             window: self.window,
             threshold: self.threshold,
             max_window: self.max_window,
             losses: event.datagrams,
-        });
-        let decrease = if event.bytes as f64 > HEAVY_LOSS * used {
+            used,
+            lost_bytes: event.bytes,
+        };
+        self.undo = Some(undo);
+        let decrease = if undo.is_heavy() {
             HEAVY_DECREASE
         } else if used < SMALL_WINDOW {
             self.small_decrease()

@@ -184,7 +184,7 @@ impl Connection {
             let rtt = self.rtt.smoothed();
             if let Some(requested) = self.send.buffer.on_request(now, number, min_interval, rtt, credit) {
                 self.send.resend_budget.charge(now, requested.len, requested.is_acked);
-                self.on_losses(now, requested.losses);
+                self.on_losses(now, requested.losses, true);
                 self.on_progress(now);
             }
         }

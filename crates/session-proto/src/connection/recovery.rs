@@ -111,10 +111,10 @@ impl Connection {
         let threshold = if self.is_thin() { THIN_LOSS_THRESHOLD } else { LOSS_THRESHOLD };
         let threshold = threshold + u64::from(self.recovery.reordering_tolerance / TOLERANCE_STEP);
         let losses = self.send.buffer.detect_losses(now, threshold, self.rtt.loss_delay(), self.loss_timeout());
-        self.on_losses(now, losses);
+        self.on_losses(now, losses, false);
     }
 
-    pub(super) fn on_losses(&mut self, now: Instant, losses: LossCount) {
+    pub(super) fn on_losses(&mut self, now: Instant, losses: LossCount, is_requested: bool) {
         if losses.total == 0 {
             return;
         }
@@ -125,6 +125,7 @@ impl Connection {
             next_order: self.send.buffer.next_order(),
             is_silent: self.recovery.is_silent,
             has_timed_out: losses.has_timed_out,
+            is_requested,
         };
         self.congestion.on_losses(event, &self.rtt);
         if losses.has_timed_out && now.saturating_duration_since(self.recovery.thin_backoff_at) >= self.rtt.smoothed() {
