@@ -81,7 +81,7 @@ fn a_store_without_memory() {
     let nodes = nodes(&store);
     let fill = || run(&store, &["CONFIG", "SET", "maxmemory", "1"]);
     break_and_repair(&nodes, "store_read_only", "refuses changes", fill, || {
-        run(&store, &["CONFIG", "SET", "maxmemory", "0"])
+        run(&store, &["CONFIG", "SET", "maxmemory", "0"]);
     });
 }
 
@@ -102,7 +102,7 @@ fn keys_with_values_of_another_program() {
         run(&store, &["SET", "{rp:rallypoint}:entry", "garbage"]);
     };
     break_and_repair(&nodes, "store_foreign_value", "has other values", spoil, || {
-        run(&store, &["DEL", "{rp:rallypoint}:entry"])
+        run(&store, &["DEL", "{rp:rallypoint}:entry"]);
     });
     eventually("the store has all servers", || store.command(&["HLEN", "{rp:rallypoint}:entry"]) == "3");
 }
