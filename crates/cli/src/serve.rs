@@ -14,7 +14,7 @@ use crate::{
     error::CommandError,
     log::Log,
     signals::{SignalAction, Signals},
-    stdio::print_stdout,
+    stdio::{print_line, print_stdout},
 };
 use jiff::Timestamp;
 use rallypoint_cluster::{ClusterOptions, PreparedNode};
@@ -23,6 +23,7 @@ use rallypoint_web::{ExportService, WebService, WebSources};
 use recording::Recording;
 use report::Reporter;
 use std::{
+    io::{self, IsTerminal},
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -84,13 +85,18 @@ impl Server {
         service.set_watched_servers(&self.settings.watch).await;
         let mut reporter = Reporter::new(&service);
         print_addresses(&service, web.as_ref());
+        let page = web.as_ref().and_then(page_url);
         info!(
             version = env!("CARGO_PKG_VERSION"),
             data_dir = %data_dir.display(),
             listed = service.stats().listed,
-            page = web.as_ref().and_then(page_url),
+            page,
             "serving"
         );
+        // After the log: in a terminal, the last line is the one that is read.
+        if let Some(page) = page.filter(|_| io::stdout().is_terminal()) {
+            print_line(&format!("Open {page} in a browser to see the list. Ctrl-C stops the lobby."));
+        }
         notify::ready();
         let mut stats_interval = tokio::time::interval(STATS_INTERVAL);
         loop {
@@ -293,7 +299,7 @@ fn start_error(error: &LobbyStartError) -> CommandError {
     }
 }
 
-/// Prints the addresses for users and scripts; nothing else goes to standard output.
+/// Prints the addresses for scripts; nothing else goes to standard output, unless that is a terminal.
 fn print_addresses(service: &LobbyService, web: Option<&WebService>) {
     let addrs = service.local_addrs();
     let named = |name, addrs: &[_]| addrs.iter().map(|addr| format!("{name} {addr}\n")).collect::<String>();

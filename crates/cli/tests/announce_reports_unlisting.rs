@@ -1,6 +1,6 @@
 //! `rallypoint announce` keeps checking the list and reports when a lobby no longer lists the server.
 
-use rallypoint_harness::{GameServer, Lobby, Process, Signal, rallypoint};
+use rallypoint_harness::{Lobby, Process, Signal, rallypoint};
 use std::fs;
 
 #[test]
@@ -41,27 +41,26 @@ fn a_lobby_that_stops_answering_is_reported() {
 }
 
 #[test]
-fn w100_a_second_server_on_the_same_port_is_reported_to_both_and_logged() {
+fn w100_two_servers_on_one_port_are_each_told_of_the_other_and_logged() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start();
     let to = lobby.v4().to_string();
     let announce = |name: &str| {
         let args = ["--name", name, "--port", "8190", "--transport", "udp", "--check-every", "50ms", "--lobby", &to];
-        Process::spawn(rallypoint(home.path()).arg("announce").args(args))
+        Process::spawn(rallypoint(home.path()).arg("announce").args(args).args(["--id-file", name]))
+    };
+    let told_of = |rival: &str| {
+        format!("another server registers at the same address and port: {to} lists \"{rival}\" at 127.0.0.1:8190.")
     };
     let first = announce("First");
     first.wait_for_line(&format!("listed by {to}"));
     let second = announce("Second");
-    first.wait_for_log(&format!(
-        "another server registers at the same address and port: {to} lists \"Second\" at 127.0.0.1:8190."
-    ));
     second.wait_for_line(&format!("listed by {to}"));
-    // An announcer registers every 30 seconds; a third server does not wait that long.
-    let third = GameServer::named("Third").port(8190);
-    lobby.register(&third);
-    second.wait_for_log("lists \"Third\" at 127.0.0.1:8190.");
-    // The log warns when a server returns that was replaced.
-    lobby.register(&GameServer::named("Fourth").port(8190));
-    lobby.register(&third);
+    first.wait_for_log(&told_of("Second"));
+    // An announcer registers every 30 seconds. One that is killed and started again does so at once, with the same ID.
+    first.signal(Signal::KILL);
+    first.wait();
+    let _first = announce("First");
+    second.wait_for_log(&told_of("First"));
     lobby.wait_until_logged("register at the same address and port");
 }

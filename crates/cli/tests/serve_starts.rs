@@ -1,8 +1,11 @@
 //! A lobby starts without configuration, prints its listen addresses, and serves them.
 
-use rallypoint_harness::{Lobby, Process, list, rallypoint, run, stderr, stdout};
+use rallypoint_harness::{Lobby, Process, Signal, list, program, rallypoint, run, stderr, stdout};
 use rallypoint_wire::lobby::LobbyId;
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    process::{Command, Stdio},
+};
 
 #[test]
 fn it_needs_no_configuration_and_serves_every_address_it_prints() {
@@ -48,6 +51,22 @@ fn the_web_page_is_printed_last() {
     assert_ne!(lobby.http().port(), 0);
     let stdout = lobby.process().stdout();
     assert_eq!(stdout.lines().last(), Some(&*format!("http tcp {}", lobby.http())), "{stdout}");
+}
+
+#[test]
+fn in_a_terminal_the_last_line_is_the_address_of_the_page() {
+    let home = tempfile::tempdir().unwrap();
+    let serve = format!("exec {} serve --lobby 127.0.0.1:0 --legacy off --http 127.0.0.1:0", program().display());
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", &serve, "/dev/null"]).env_clear().env("HOME", home.path());
+    let program = Process::spawn(terminal.envs([("PATH", "/usr/bin:/bin"), ("TERM", "xterm")]).stdin(Stdio::null()));
+    let http = program.wait_for_line("http tcp ");
+    let page = format!("Open http://{}/ in a browser", http.trim().strip_prefix("http tcp ").unwrap());
+    program.wait_for_line("serving");
+    let line = program.next_line();
+    assert!(line.starts_with(&page) && line.contains("Ctrl-C"), "{line}");
+    program.signal(Signal::TERM);
+    program.wait();
 }
 
 #[test]

@@ -102,9 +102,8 @@ impl ListingMonitor {
     pub async fn next_change(mut self, last: Presence) -> (Self, ListingStatus) {
         let mut detector = ChangeDetector { last, is_suspected: false, is_contested: self.rival.is_some() };
         loop {
-            let interval = self.interval;
             let is_steady = last == Presence::Listed && !detector.is_suspected;
-            let interval = if is_steady { interval } else { interval.min(UNLISTED_INTERVAL) };
+            let interval = check_interval(self.interval, is_steady, detector.is_contested);
             tokio::time::sleep(until_check(self.start.elapsed(), interval)).await;
             resolve_again(&mut self.lobby).await;
             let found = find_in_list(&self.lobby, &self.server).await;
@@ -210,6 +209,16 @@ impl ChangeDetector {
         let was_suspected = std::mem::replace(&mut self.is_suspected, presence != self.last);
         let is_plain = presence == Presence::Listed && !self.is_contested;
         presence != self.last && (is_plain || was_suspected)
+    }
+}
+
+/// Interval between checks. With a rival, both servers are in the list by turns: frequent checks would report every turn, and
+/// only those shortly before a registration can tell that the rival is gone.
+fn check_interval(configured: Duration, is_steady: bool, is_contested: bool) -> Duration {
+    match (is_steady, is_contested) {
+        (_, true) => UNLISTED_INTERVAL,
+        (true, false) => configured,
+        (false, false) => configured.min(UNLISTED_INTERVAL),
     }
 }
 
@@ -410,6 +419,18 @@ mod tests {
         assert_eq!(changes(Missing, &[Missing, Missing, Listed]), [false, false, true]);
         assert_eq!(changes(Unknown, &[Unknown, Unknown, Listed]), [false, false, true]);
         assert_eq!(changes(Unknown, &[Missing, Missing]), [false, true]);
+    }
+
+    #[test]
+    fn w100_a_contested_server_is_checked_only_before_its_registrations() {
+        let often = Duration::from_millis(50);
+        for (is_steady, configured) in [(true, often), (false, often), (true, DEFAULT_INTERVAL)] {
+            let interval = check_interval(configured, is_steady, true);
+            let check = until_check(Duration::from_millis(31_200), interval) + Duration::from_millis(31_200);
+            assert_eq!((check.as_secs() + 1) % UNLISTED_INTERVAL.as_secs(), 0, "{configured:?}, {is_steady}");
+        }
+        assert_eq!(check_interval(often, true, false), often);
+        assert_eq!(check_interval(DEFAULT_INTERVAL, false, false), UNLISTED_INTERVAL);
     }
 
     #[test]
