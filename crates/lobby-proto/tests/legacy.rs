@@ -4,7 +4,7 @@ use crate::support;
 use rallypoint_lobby_proto::{CheckKind, RegistrationOutcome};
 use rallypoint_wire::{
     legacy::{Counts, Info, ListEntry, Registration, entries, protocol_of_version},
-    lobby::{Occupancy, ProtocolId},
+    lobby::{ListBlock, Occupancy, ProtocolId},
 };
 use std::net::SocketAddr;
 use support::*;
@@ -60,6 +60,32 @@ fn l16_a_legacy_server_is_checked_and_shown_in_both_lists() {
         ["203.0.113.9:8190 !private![ctf_truefort] Bacon Town [3/10] - Randomizer"]
     );
     assert_eq!(lobby.legacy_list(protocol_of_version(42)), [""; 0]);
+}
+
+#[test]
+fn w95_the_game_of_a_legacy_server_is_named_as_by_the_reference() {
+    let mut lobby = Lobby::unchecked();
+    let games =
+        [("Bacon Town [3/10]", "Legacy Gang Garrison 2 version or mod"), ("Tofu [3/10] - Randomizer", "Randomizer")];
+    for (port, (text, _)) in (8190..).zip(games) {
+        assert_eq!(lobby.send_legacy("203.0.113.9", &registration(41, port, text)), RegistrationOutcome::Listed);
+    }
+    let _ = lobby.list();
+    let list = lobby.lists().lobby(&LOBBY);
+    for (port, (text, game)) in (8190..).zip(games) {
+        let is_it = |block: &ListBlock<'_>| block.endpoints().any(|addr| addr.port() == port);
+        let server = list.servers().find(|server| is_it(&server.block())).unwrap();
+        let table = server.block().table;
+        assert_eq!(
+            (table.get(b"game"), table.get(b"game_short")),
+            (Some(game.as_bytes()), Some(&b"old"[..])),
+            "{text}"
+        );
+    }
+    // The texts of the reference are for the current list only.
+    let shown = games.map(|(text, _)| text);
+    let listed = lobby.legacy_list(protocol_of_version(41));
+    assert!(shown.iter().all(|text| listed.iter().any(|line| line.ends_with(text))), "{listed:?}");
 }
 
 #[test]
