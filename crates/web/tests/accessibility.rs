@@ -6,9 +6,12 @@ use common::{
     LOBBY, Server, Site,
     browser::{Browser, axe},
     game_server::{info, respond},
+    wait_until,
 };
+use rallypoint_web::{ExportKey, ExportOptions, ExportService};
 use rallypoint_wire::lobby::Occupancy;
 use serde_json::Value;
+use std::path::Path;
 
 /// A site with one server of each kind: verified, differing from its registration, and with a password and a hostile name.
 /// Returns the ID of a server with a website.
@@ -32,6 +35,20 @@ fn site() -> (Site, String) {
     let with_website = |server: &&Value| !server["website"].is_null();
     let id = list["servers"].as_array().unwrap().iter().find(with_website).unwrap()["id"].as_str().unwrap().to_owned();
     (site, id)
+}
+
+/// Writes a static copy of the list to this folder, and returns the address of its page.
+fn exported_page(site: &Site, folder: &Path) -> String {
+    let key = ExportKey::load_or_create(&folder.join("key")).unwrap();
+    let mut options = ExportOptions::new(folder.join("copy"), key);
+    options.settings.page_url = Some("https://lobby.example.org/".into());
+    let _runtime = site.runtime.enter();
+    let export = ExportService::start(options, site.lobby.clone()).unwrap();
+    let page = folder.join("copy/index.html");
+    let is_written = || std::fs::read_to_string(&page).is_ok_and(|html| html.contains("ctf_two"));
+    wait_until("the copy is written", || is_written().then_some(()));
+    site.runtime.block_on(export.shutdown());
+    format!("file://{}", page.display())
 }
 
 /// The violations on the open page.
@@ -68,6 +85,9 @@ fn axe_core_reports_no_violations() {
     ];
     // A lobby without servers invites to register one.
     let empty = Site::start();
+    // The page of the static copies is a file of its own.
+    let folder = tempfile::tempdir().unwrap();
+    let copy = exported_page(&site, folder.path());
     for (width, scheme) in [(1_400, "light"), (1_400, "dark"), (390, "light"), (390, "dark")] {
         browser.set_viewport(width, 900);
         browser.set_color_scheme(scheme);
@@ -77,5 +97,8 @@ fn axe_core_reports_no_violations() {
             let found = violations(&browser);
             assert!(found.is_empty(), "{page}, {width} px, {scheme}: {found:#?}");
         }
+        browser.open(&copy);
+        let found = violations(&browser);
+        assert!(found.is_empty(), "{copy}, {width} px, {scheme}: {found:#?}");
     }
 }

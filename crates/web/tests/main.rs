@@ -21,6 +21,7 @@ mod openapi_conformance;
 mod pages_at_every_width;
 mod pages_in_a_browser;
 mod pages_without_javascript;
+mod search_finds_servers;
 mod server_page;
 mod site_settings;
 mod sparklines;

@@ -5,6 +5,7 @@ use crate::common;
 use common::{Server, Site, wait_until};
 use rallypoint_lobby::LobbyOptions;
 use rallypoint_web::WebOptions;
+use std::{net::UdpSocket, time::Duration};
 
 #[test]
 fn recent_registration_outcomes_are_shown() {
@@ -37,6 +38,41 @@ fn every_port_of_an_address_has_its_own_explanation() {
     let notices: Vec<_> =
         html.split("<p class=\"notice ").skip(1).map(|part| part.split(':').next().unwrap()).collect();
     assert_eq!(notices, ["bad\">Port 8004", "good\">Ports 8003, 8002", "calm\">Port 8001"]);
+}
+
+#[test]
+fn a_closed_port_is_told_apart_from_silence() {
+    let mut lobby = LobbyOptions { probe_sockets: 512, ..LobbyOptions::default() };
+    lobby.registry.checks.timeout = Duration::from_millis(500);
+    let site = Site::with_lobby(lobby, WebOptions::default(), |_| {});
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    // Bound and closed again, so that nothing else is likely to have it.
+    let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let [silent_query, closed_query] =
+        [silent.local_addr().unwrap(), closed].map(|addr| format!("session:{}", addr.port()));
+    let silent_keys: &[(&[u8], &[u8])] = &[(b"x-query", silent_query.as_bytes())];
+    let closed_keys: &[(&[u8], &[u8])] = &[(b"x-query", closed_query.as_bytes())];
+    let servers = [
+        Server { keys: silent_keys, ..Server::new(1, "Silent") },
+        Server { keys: closed_keys, ..Server::new(2, "Closed") },
+    ];
+    // Only Linux reports to a socket without a connection that a port is closed.
+    let reports_closed = cfg!(all(target_os = "linux", not(rallypoint_portable)));
+    let expected = [(8_001, "unreachable"), (8_002, if reports_closed { "port_closed" } else { "unreachable" })];
+    let html = wait_until("the API has the outcomes of both", || {
+        servers.iter().for_each(|server| site.register(server));
+        let outcomes = site.json("/api/v1/outcomes")["outcomes"].clone();
+        let has = |port: u16, code: &str| {
+            outcomes.as_array().unwrap().iter().any(|outcome| outcome["port"] == port && outcome["code"] == code)
+        };
+        expected.iter().all(|(port, code)| has(*port, code)).then(|| site.get("/why").text())
+    });
+    let notices = || html.split("<p class=\"notice bad\">").skip(1).map(|part| part.split("</p>").next().unwrap());
+    for (port, code) in expected {
+        let is_told =
+            |notice: &str| notice.contains(&port.to_string()) && notice.contains(&format!("<code>{code}</code>"));
+        assert!(notices().any(is_told), "{port} {code}: {html}");
+    }
 }
 
 #[test]

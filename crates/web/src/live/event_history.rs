@@ -330,6 +330,29 @@ mod tests {
             assert_eq!(subscription.poll_events(), Err(EventsLost));
         }
     }
+
+    /// Listeners of a list of 10,000 servers: each refers to the one encoding of the events, and adds its position.
+    #[test]
+    fn two_hundred_listeners_share_the_bytes_of_ten_thousand_events() {
+        const PIECES: usize = 20;
+        let history = Arc::new(EventHistory::new(START));
+        for number in 0..10_000 {
+            let before = Cursor { number, ..START };
+            history.publish(Some(EventBatch::of_event(before, lobby(1), vec![b'x'; 300])), |_| {});
+        }
+        let kept = history.recent().bytes;
+        let mut listeners: Vec<_> = (0..200).map(|_| subscribe(&history, Some(0), None).0).collect();
+        let mut of_lobby = subscribe(&history, Some(0), Some(lobby(1))).0;
+        for _ in 0..PIECES {
+            let piece = of_lobby.poll_events().unwrap().unwrap();
+            let same: Vec<_> = listeners.iter_mut().map(|listener| listener.poll_events().unwrap().unwrap()).collect();
+            assert!(same.iter().all(|bytes| bytes.as_ptr() == piece.as_ptr() && bytes.len() == piece.len()));
+        }
+        assert_eq!(history.recent().bytes, kept);
+        let own = size_of::<EventSubscription>() + size_of::<Reader>();
+        assert!(own <= 512, "{own} bytes");
+    }
+
     #[test]
     fn a_client_that_receives_its_events_stays_connected() {
         let history = history(10);

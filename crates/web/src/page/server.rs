@@ -20,7 +20,7 @@ use rallypoint_lobby::{ServerRecord, unix_now};
 use rallypoint_lobby_proto::PublicId;
 use rallypoint_query::lobby_names;
 use rallypoint_query_proto::ServerInfo;
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
 #[derive(Template)]
 #[template(path = "server.html")]
@@ -35,7 +35,7 @@ struct ServerPage<'a> {
     /// The link that starts the game, if the operator has configured one.
     join: Option<String>,
     /// The command that joins a room of `rallypoint host`.
-    join_command: Option<String>,
+    join_command: Option<JoinCommand>,
     /// The address of a picture of the map.
     picture: Option<String>,
     history: HistorySection,
@@ -176,15 +176,19 @@ fn details(info: &ServerInfo) -> Vec<(&'static str, String)> {
 }
 
 /// The command that joins a room of `rallypoint host`.
-fn join_command(row: &ServerRecord) -> Option<String> {
+struct JoinCommand {
+    address: SocketAddr,
+    /// The key of the room, in hexadecimal digits.
+    key: Option<String>,
+}
+
+/// The command that joins a server, if it is such a room.
+fn join_command(row: &ServerRecord) -> Option<JoinCommand> {
     let is_room = lobby_names::ROOMS.parse() == Ok(row.lobby);
     let address = row.addresses().next().filter(|_| is_room)?;
     let key = row.table().into_iter().find(|(key, _)| key == "x-session-key").map(|(_, value)| value);
     let key = key.filter(|key| key.len() == 64 && key.bytes().all(|digit| digit.is_ascii_hexdigit()));
-    Some(match key {
-        Some(key) => format!("rallypoint join {address} --key {key}"),
-        None => format!("rallypoint join {address}"),
-    })
+    Some(JoinCommand { address, key })
 }
 
 /// A file name as a segment of an address.
