@@ -96,6 +96,12 @@ fn an_empty_list_shows_how_to_get_into_it_and_fills_by_itself() {
     browser.wait_for(IS_LIVE);
     let command = browser.run("return document.querySelector('.invitation pre').textContent");
     assert!(command.as_str().unwrap().starts_with("rallypoint announce --lobby 127.0.0.1:"), "{command}");
+    // A line of a command does not end within the name of an option.
+    for width in WIDTHS {
+        browser.set_viewport(width, 900);
+        let lines = "[...document.querySelectorAll('.option')].map((option) => option.getClientRects().length)";
+        assert_eq!(browser.run(&format!("return {lines}")), serde_json::json!([1, 1, 1]), "{width} px");
+    }
     let shown =
         "['#filter', '.keys', '.invitation'].map((one) => document.querySelector(one)?.getClientRects().length > 0)";
     assert_eq!(browser.run(&format!("return {shown}")), serde_json::json!([false, false, true]));
