@@ -94,15 +94,16 @@ async fn ban(client: &Client, args: &BanArgs) -> Result<Output, AdminRequestErro
 
 async fn unban(client: &Client, args: &UnbanArgs) -> Result<Output, AdminRequestError> {
     let is_same = |text: &Value, wanted: &BanRef| text.as_str().is_some_and(|text| text.parse().as_ref() == Ok(wanted));
-    let id = match (&args.ban, &args.name) {
-        (Some(BanRef::Id(id)), _) => *id,
+    let (id, ban) = match (&args.ban, &args.name) {
+        // Each node of a cluster numbers its bans itself, so the answer names what was banned.
+        (Some(BanRef::Id(id)), _) => find(client, |ban| ban["id"] == *id).await?,
         (Some(wanted), _) => {
             find(client, |ban| is_same(&ban["network"], wanted) || is_same(&ban["server"]["id"], wanted)).await?
         }
         (None, name) => find(client, |ban| ban["name"] == name.as_deref().unwrap_or_default().trim()).await?,
     };
     client.delete(&format!("/bans/{id}")).await?;
-    Ok(Output { text: format!("ban {id} removed\n"), json: json!({ "unbanned": id }) })
+    Ok(Output { text: format!("ban {id} removed: {}\n", show::subject(&ban)), json: json!({ "unbanned": id }) })
 }
 
 /// Warns if the lobby is a node of a cluster that cannot share a change of bans now.
@@ -115,11 +116,11 @@ async fn warn_about_cluster(client: &Client) {
     }
 }
 
-/// The ID of the first removable ban that matches.
-async fn find(client: &Client, is_match: impl Fn(&Value) -> bool) -> Result<u64, AdminRequestError> {
+/// The first removable ban that matches, and its ID.
+async fn find(client: &Client, is_match: impl Fn(&Value) -> bool) -> Result<(u64, Value), AdminRequestError> {
     let bans = client.list("/bans?", "bans", MAX_ITEMS).await?;
     let known: Vec<_> = bans["bans"].as_array().into_iter().flatten().filter(|ban| is_match(ban)).collect();
-    known.iter().find_map(|ban| ban["id"].as_u64()).ok_or_else(|| match known.is_empty() {
+    known.iter().find_map(|ban| Some((ban["id"].as_u64()?, (*ban).clone()))).ok_or_else(|| match known.is_empty() {
         true => AdminRequestError::by_lobby("no such ban: rallypoint admin bans lists them"),
         false => AdminRequestError::by_lobby("this ban is in the configuration file of the lobby: remove it there"),
     })

@@ -57,7 +57,7 @@ fn decisions_take_effect_and_outlive_restart_and_reload() {
     let table = stdout_of(&admin(home, &url, &["bans"]));
     assert!(table.contains("name *casino*") && table.contains("advertising"), "{table}");
     assert!(stdout_of(&admin(home, &url, &["notes", "127.0.0.1"])).contains("said sorry"));
-    assert_eq!(stdout_of(&admin(home, &url, &["unban", "--name", "*casino*"])), "ban 1 removed\n");
+    assert_eq!(stdout_of(&admin(home, &url, &["unban", "--name", "*casino*"])), "ban 1 removed: name *casino*\n");
     lobby.register_port("Casino Royale", 8_190);
     lobby.wait_for_list("both are listed", |list| list.len() == 2);
     let audit = stdout_of(&admin(home, &url, &["audit", "--json"]));
@@ -81,7 +81,7 @@ fn an_unlisted_server_is_listed_again_after_unban() {
     lobby.wait_for_list("it is gone", <[_]>::is_empty);
     let table = stdout_of(&admin(home, &url, &["bans"]));
     assert!(table.contains("server \"Bacon Town\"") && table.contains("wrong game"), "{table}");
-    assert_eq!(stdout_of(&admin(home, &url, &["unban", id])), "ban 1 removed\n");
+    assert_eq!(stdout_of(&admin(home, &url, &["unban", id])), "ban 1 removed: server \"Bacon Town\"\n");
     lobby.register_port("Bacon Town", 8_190);
     lobby.wait_for_list("it is back", |list| list.len() == 1);
 }
@@ -104,7 +104,7 @@ fn ten_thousand_bans_are_printed_and_can_be_removed() {
     let bans: serde_json::Value = serde_json::from_str(&bans).unwrap();
     assert_eq!(bans["bans"].as_array().unwrap().len(), 10_000);
     assert_eq!(bans["bans"][9_999]["id"], 10_000);
-    assert_eq!(stdout_of(&admin(home, &url, &["unban", "198.0.39.16"])), "ban 10000 removed\n");
+    assert_eq!(stdout_of(&admin(home, &url, &["unban", "198.0.39.16"])), "ban 10000 removed: 198.0.39.16\n");
 }
 
 #[test]

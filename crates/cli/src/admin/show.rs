@@ -80,7 +80,7 @@ fn table<const N: usize>(
     if table.is_empty() { format!("{empty}\n") } else { table.render(terminal) }
 }
 
-fn subject(ban: &Value) -> String {
+pub fn subject(ban: &Value) -> String {
     match (&ban["network"], &ban["name"]) {
         (Value::Null, Value::Null) => format!("server \"{}\"", sanitized(&ban["server"]["name"])),
         (Value::Null, name) => format!("name {}", sanitized(name)),
