@@ -47,6 +47,8 @@ fn names_are_readable_and_nothing_moves() {
         "/nowhere".into(),
     ];
     let narrowest = "Math.min(...[...document.querySelectorAll('#rows .c-name')].map((cell) => cell.getBoundingClientRect().width))";
+    let in_order = "[...document.querySelectorAll('.columns .card')].map((card) => card.getBoundingClientRect().top) \
+                    .every((top, index, all) => index === 0 || top > all[index - 1])";
     let overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
     for width in WIDTHS {
         browser.set_viewport(width, 900);
@@ -57,6 +59,9 @@ fn names_are_readable_and_nothing_moves() {
                 let name = browser.run(&format!("return {narrowest}")).as_f64().unwrap();
                 assert!(name >= 200.0, "{width} px: a name has {name} px");
             }
+            // A page that arrives in pieces would move what is shown below parts that arrive later.
+            let is_ordered = browser.run(&format!("return {in_order}"));
+            assert!(is_ordered == true || width > 900, "{page} at {width} px is not in the order of the document");
             assert_eq!(browser.run(&format!("return {overflow}")), 0, "{page} at {width} px is wider than the window");
             let shift = browser.layout_shift();
             assert!(shift < MAX_SHIFT, "{page} at {width} px: layout shift {shift}");
