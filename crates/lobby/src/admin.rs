@@ -259,11 +259,15 @@ impl AdminStore {
     }
 
     /// Applies decisions of operators at other nodes of a cluster. They are not in the audit log, which each node keeps for its own
-    /// operator's decisions. Returns the number of bans for which there was no room.
+    /// operator's decisions. Those that were made before what is known here are left out: an operator may have decided without contact
+    /// with the others. Returns the number of bans for which there was no room.
     pub async fn apply_shared(&self, decisions: Vec<BanDecision>) -> Result<usize, AdminError> {
-        decisions.iter().for_each(|decision| self.lock_lifted().handle(decision, false));
         let record = self.record();
-        let decisions: Vec<_> = decisions.into_iter().filter(|decision| !record.has(&decision.change)).collect();
+        let decisions: Vec<_> = decisions
+            .into_iter()
+            .filter(|decision| !record.supersedes(decision) && self.lock_lifted().handle(decision, false))
+            .filter(|decision| record.is_changed_by(decision))
+            .collect();
         drop(record);
         if decisions.is_empty() {
             return Ok(0);

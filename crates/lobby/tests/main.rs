@@ -1,6 +1,7 @@
 //! The tests of this crate, one file per behaviour. One program, because linking a program per file takes minutes.
 
 mod announce_thread;
+mod bans_decided_without_contact;
 mod common;
 mod l12_descriptor_shortage;
 mod l12_reachability;

@@ -16,13 +16,13 @@ pub struct LiftedBans {
 
 impl LiftedBans {
     /// Notes a decision, unless a later one is known. One of this node's operator (`is_current`) is the latest, whatever the clocks
-    /// are. If there are too many, the oldest one is dropped.
-    pub(super) fn handle(&mut self, decision: &BanDecision, is_current: bool) {
+    /// are. If there are too many, the oldest one is dropped. Returns `false` if a later lift is known.
+    pub(super) fn handle(&mut self, decision: &BanDecision, is_current: bool) -> bool {
         let (subject, since) = (decision.change.subject(), decision.since);
         let key = subject.to_string();
         if let Some((_, known)) = self.by_subject.get(&key) {
             if *known > since && !is_current {
-                return;
+                return false;
             }
             self.by_time.remove(&(*known, key.clone()));
             self.by_subject.remove(&key);
@@ -36,6 +36,7 @@ impl LiftedBans {
         {
             self.by_subject.remove(&oldest);
         }
+        true
     }
 
     /// The decisions, in no particular order.

@@ -1,7 +1,7 @@
 //! The operator's bans and notes as they are stored in `admin.json`.
 
 use super::AdminError;
-use crate::cluster::BanChange;
+use crate::cluster::{BanChange, BanDecision};
 use rallypoint_lobby_proto::{Ban, BanList, BanSubject};
 use serde::{Deserialize, Serialize};
 use std::time::{Instant, SystemTime};
@@ -96,12 +96,21 @@ impl AdminRecord {
         Some(self.bans.remove(index))
     }
 
-    /// Whether a change of another node is known already.
-    pub(super) fn has(&self, change: &BanChange) -> bool {
-        match change {
-            BanChange::Put(ban) => self.bans.iter().any(|known| known.ban == *ban),
-            BanChange::Lifted(subject) => !self.bans.iter().any(|known| known.ban.subject.is_same(subject)),
+    /// Whether a ban that is known here was made later than a decision of another node. (Times here are in seconds.)
+    pub(super) fn supersedes(&self, decision: &BanDecision) -> bool {
+        self.find(decision.change.subject()).is_some_and(|known| known.since > decision.since / 1_000)
+    }
+
+    /// Whether a decision of another node changes anything.
+    pub(super) fn is_changed_by(&self, decision: &BanDecision) -> bool {
+        match &decision.change {
+            BanChange::Put(ban) => self.find(&ban.subject).is_none_or(|known| known.ban != *ban),
+            BanChange::Lifted(subject) => self.find(subject).is_some(),
         }
+    }
+
+    fn find(&self, subject: &BanSubject) -> Option<&StoredBan> {
+        self.bans.iter().find(|known| known.ban.subject.is_same(subject))
     }
 
     /// Removes the ban of a subject.

@@ -1,0 +1,64 @@
+//! What an operator decided without contact with the other nodes is not undone by their earlier decisions.
+
+use crate::common;
+
+use common::{Lobby, server};
+use rallypoint_lobby::{AdminStore, BanChange, BanDecision, LobbyOptions};
+use rallypoint_lobby_proto::{Ban, BanSubject};
+use std::{net::IpAddr, path::Path};
+
+const OPERATOR: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+fn start(dir: &Path) -> Lobby {
+    Lobby::start(LobbyOptions { data_dir: Some(dir.into()), ..common::options() })
+}
+
+fn subject() -> BanSubject {
+    BanSubject::name("casino").unwrap()
+}
+
+fn ban(reason: &str) -> Ban {
+    Ban { subject: subject(), reason: reason.into(), until: None }
+}
+
+fn apply(lobby: &Lobby, admin: &AdminStore, change: BanChange, since: u64) {
+    assert_eq!(lobby.runtime.block_on(admin.apply_shared(vec![BanDecision { change, since }])).unwrap(), 0);
+}
+
+fn reasons(admin: &AdminStore) -> Vec<String> {
+    admin.record().bans.iter().map(|stored| stored.ban.reason.to_string()).collect()
+}
+
+#[test]
+fn a_ban_that_was_lifted_here_does_not_come_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let lobby = start(dir.path());
+    lobby.send(&server("Casino"));
+    lobby.wait_until_listed(&["Casino"]);
+    let admin = lobby.admin().unwrap();
+    let (stored, _) = lobby.runtime.block_on(admin.put_ban(ban("spam"), OPERATOR)).unwrap();
+    lobby.runtime.block_on(admin.remove_ban(stored.id, OPERATOR)).unwrap();
+    let lifted_at = admin.lifted().decisions().next().unwrap().since;
+    apply(&lobby, admin, BanChange::Put(ban("spam")), lifted_at - 1);
+    assert_eq!(reasons(admin), [""; 0]);
+    assert_eq!(admin.lifted().decisions().count(), 1, "the other nodes get the lift");
+    apply(&lobby, admin, BanChange::Put(ban("spam again")), lifted_at + 1);
+    assert_eq!(reasons(admin), ["spam again"]);
+}
+
+#[test]
+fn a_ban_that_was_made_here_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let lobby = start(dir.path());
+    let admin = lobby.admin().unwrap();
+    let (stored, _) = lobby.runtime.block_on(admin.put_ban(ban("spam"), OPERATOR)).unwrap();
+    for earlier in [BanChange::Lifted(subject()), BanChange::Put(ban("old"))] {
+        apply(&lobby, admin, earlier, stored.since * 1_000 - 1);
+        assert_eq!(reasons(admin), ["spam"]);
+        assert_eq!(admin.lifted().decisions().count(), 0, "a lift that is superseded is not handed over");
+    }
+    apply(&lobby, admin, BanChange::Put(ban("later")), stored.since * 1_000 + 1_000);
+    assert_eq!(reasons(admin), ["later"]);
+    apply(&lobby, admin, BanChange::Lifted(subject()), stored.since * 1_000 + 2_000);
+    assert_eq!(reasons(admin), [""; 0]);
+}
