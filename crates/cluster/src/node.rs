@@ -197,7 +197,7 @@ impl ClusterNode {
         self.contact.last
     }
 
-    /// Whether the contact is as good as it was before it was lost: there is everything, and each kind of request that has failed since
+    /// Whether the contact is as good as it was before it was lost: all entries are loaded, and each kind of request that has failed since
     /// has succeeded, or there was no failure for some seconds.
     #[must_use]
     pub fn has_recovered(&self, now: Instant) -> bool {
@@ -360,7 +360,7 @@ impl ClusterNode {
 
     /// A record of the log cannot be read. Everything is read with the next contact instead, and the log from there on.
     fn skip_log(&mut self) {
-        self.stats.malformed += 1;
+        self.stats.malformed = self.stats.malformed.saturating_add(1);
         self.epoch = None;
         self.is_reload = true;
     }
@@ -400,7 +400,7 @@ impl ClusterNode {
             }
             Reply::Scanned { cursor, entries, malformed } => self.handle_scanned(now, cursor, entries, malformed),
             Reply::Bans { bans, left_out, malformed } => {
-                self.stats.malformed += malformed;
+                self.stats.malformed = self.stats.malformed.saturating_add(malformed);
                 let values = bans.into_iter().map(|(_, value)| value).collect();
                 self.updates.push_back(Update::AllBans { values, left_out });
             }

@@ -1,5 +1,6 @@
 //! A running node: connects a lobby with the store.
 
+mod awaited_responses;
 mod bans;
 mod checks;
 mod connection;

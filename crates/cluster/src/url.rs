@@ -67,6 +67,12 @@ pub enum StoreUrlError {
     /// The path of a Unix socket.
     #[error("the path of the socket is missing or not valid: redis+unix:///run/redis.sock")]
     Socket,
+    /// After `?`.
+    #[error(
+        "an unknown setting after ?: a user and password are written before the host, redis://user:password@host:6379, and only a \
+         socket has db, user and pass, redis+unix:///run/redis.sock?pass=PASSWORD"
+    )]
+    Query,
     /// After `#`.
     #[error("the certificate of the store is always verified: leave # and what follows out")]
     Fragment,
@@ -95,6 +101,7 @@ impl StoreUrl {
     pub(crate) fn topology(&self) -> Result<Topology, StoreUrlError> {
         let (scheme, rest) = self.text.split_once("://").ok_or(StoreUrlError::Scheme)?;
         if ["redis+unix", "valkey+unix", "unix"].contains(&scheme) {
+            check_query(rest.split_once('?').map_or("", |(_, query)| query), &["db", "user", "pass", "protocol"])?;
             return info(&self.text, StoreUrlError::Socket).map(|info| Topology::Single(Box::new(info)));
         }
         let server_scheme = scheme.strip_suffix("+sentinel").unwrap_or(scheme);
@@ -112,6 +119,7 @@ impl StoreUrl {
         let (hosts, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
         let hosts = hosts.split(',').map(Host::parse).collect::<Result<Vec<_>, _>>()?;
         let (path, query) = path.split_at(path.find('?').unwrap_or(path.len()));
+        check_query(query.trim_start_matches('?'), &["protocol"])?;
         let path = path.trim_matches('/');
         if server_scheme != scheme {
             let (service, database) = path.split_once('/').unwrap_or((path, ""));
@@ -171,6 +179,12 @@ fn check_database(text: &str) -> Result<(), StoreUrlError> {
     is_number.then_some(()).ok_or(StoreUrlError::Database)
 }
 
+/// Refuses settings that would be ignored: a password among them would not be used.
+fn check_query(query: &str, known: &[&str]) -> Result<(), StoreUrlError> {
+    let mut names = query.split('&').filter(|setting| !setting.is_empty()).map(|setting| setting.split('=').next());
+    names.all(|name| name.is_some_and(|name| known.contains(&name))).then_some(()).ok_or(StoreUrlError::Query)
+}
+
 /// Parses the address of one server, of which only this part has not been checked.
 fn info(url: &str, unchecked: StoreUrlError) -> Result<ConnectionInfo, StoreUrlError> {
     url.into_connection_info().map_err(|_| unchecked)
@@ -189,10 +203,10 @@ impl FromStr for StoreUrl {
 impl fmt::Display for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (scheme, rest) = self.text.split_once("://").unwrap_or(("", &self.text));
+        // The query can have a password, too.
+        let rest = rest.split('?').next().unwrap_or_default();
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let hosts = authority.rsplit_once('@').map_or(authority, |(_, hosts)| hosts);
-        // The query can have a password, too.
-        let path = path.split('?').next().unwrap_or_default();
         write!(f, "{scheme}://{hosts}{path}")
     }
 }
@@ -216,6 +230,8 @@ mod tests {
         assert!(matches!(topology("redis://localhost"), Topology::Single(_)));
         assert!(matches!(topology("valkeys://:secret@store.example.org:6380/2"), Topology::Single(_)));
         assert!(matches!(topology("redis+unix:///run/redis.sock"), Topology::Single(_)));
+        assert!(matches!(topology("redis+unix:///run/redis.sock?db=1&user=u&pass=p"), Topology::Single(_)));
+        assert!(matches!(topology("redis://localhost/?protocol=resp3"), Topology::Single(_)));
         let Topology::Cluster(nodes) = topology("redis://u:p@a:7000,b:7001,[::1]:7002") else { panic!("no cluster") };
         assert_eq!(nodes.len(), 3);
         assert_eq!(nodes[1].addr().to_string(), "b:7001");
@@ -251,6 +267,10 @@ mod tests {
             ("redis+sentinel://a/main/x", StoreUrlError::Database),
             ("redis://a:7000,b:7001/3", StoreUrlError::ClusterDatabase),
             ("redis+sentinel://a:26379", StoreUrlError::Service),
+            ("redis://a:6379?password=hunter2", StoreUrlError::Query),
+            ("redis://a,b/?protocol=resp3&pass=x", StoreUrlError::Query),
+            ("redis+sentinel://a/main?db=1", StoreUrlError::Query),
+            ("redis+unix:///run/redis.sock?password=x", StoreUrlError::Query),
             ("rediss://a#insecure", StoreUrlError::Fragment),
         ] {
             assert_eq!(wrong.parse::<StoreUrl>(), Err(part), "{wrong}");
@@ -273,6 +293,11 @@ mod tests {
             let url: StoreUrl = text.parse().unwrap();
             assert!(!format!("{url} {url:?}").contains("hunter2"), "{url}");
             assert!(url.expose().contains("hunter2"));
+        }
+        // Refused, but the text is displayed in the same way.
+        for text in ["redis://a:6379?password=hunter2", "redis://a?x=/hunter2", "redis+sentinel://a,b?user=x@hunter2"] {
+            let url = StoreUrl { text: text.into() };
+            assert!(!format!("{url} {url:?}").contains("hunter2"), "{url}");
         }
     }
 }

@@ -113,11 +113,11 @@ impl Hostile {
             Request::Scan { .. } => Reply::Scanned {
                 cursor: self.number(),
                 entries: (0..self.0.below(30)).map(|_| (self.id(), self.entry())).collect(),
-                malformed: self.0.below(9),
+                malformed: self.number(),
             },
             Request::Bans => {
                 let bans = (0..self.0.below(9)).map(|_| (self.bytes(), self.bytes()));
-                Reply::Bans { bans: bans.collect(), left_out: self.0.below(9) as usize, malformed: self.0.below(9) }
+                Reply::Bans { bans: bans.collect(), left_out: self.number() as usize, malformed: self.number() }
             }
             Request::ReadLog { after } => {
                 let records = (1..=self.0.below(9)).map(|n| self.record(after.saturating_add(n)));

@@ -26,7 +26,7 @@ async fn a_field_that_is_lost_or_not_valid_begins_a_new_epoch() {
     let Some(server) = RedisServer::start(&[]) else { return };
     let (client, mut connection) = connect(&server).await;
     for field in ["format", "secret", "epoch", "seq"] {
-        for value in [None, Some(""), Some("garbage")] {
+        for value in [None, Some(""), Some("garbage"), Some("007")] {
             // Another secret is not one that is lost.
             if field == "secret" && value.is_some() {
                 continue;
@@ -60,6 +60,22 @@ async fn a_field_that_is_lost_or_not_valid_begins_a_new_epoch() {
             assert!(matches!(client.execute(&mut connection, &tick).await, Ok(Reply::Ticked(Some(_)))));
         }
     }
+}
+
+/// The log goes on: only its last record depends on it.
+#[tokio::test]
+async fn a_token_that_is_lost_is_written_again() {
+    let Some(server) = RedisServer::start(&[]) else { return };
+    let (client, mut connection) = connect(&server).await;
+    open(&client, &mut connection, 7, 1).await;
+    let _ = server.command(&["HSET", META, "token", "last", "seq", "3"]);
+    let opened = open(&client, &mut connection, 8, 1).await;
+    assert_eq!((opened.epoch, opened.seq, &*opened.token), (EPOCH, 3, &b"last"[..]));
+    let _ = server.command(&["HDEL", META, "token"]);
+    let opened = open(&client, &mut connection, 8, 1).await;
+    assert_eq!((opened.epoch, opened.seq, &*opened.token), (EPOCH, 3, &b""[..]));
+    assert_eq!(server.command(&["HEXISTS", META, "token"]), "1");
+    assert_eq!(client.status().await.lost_fields, [""; 0]);
 }
 
 #[tokio::test]

@@ -1,13 +1,14 @@
 //! The tests of this crate, one file per behaviour. One program, because linking a program per file takes minutes.
 
 mod bans_wait_for_the_store;
+mod claimed_checks;
 mod clock_of_the_store;
 mod forged_takeover;
 mod hostile_store;
 mod incomplete_metadata;
 mod many_leases;
 mod mass_expiry;
-mod messages_after_the_clock_was_set_back;
+mod messages_are_dropped;
 mod nodes_converge;
 mod outages;
 mod registrations_reach_all_nodes;
@@ -19,3 +20,4 @@ mod store_errors;
 mod store_without_memory;
 mod support;
 mod unconfirmed_writes;
+mod values_of_other_programs;

@@ -294,3 +294,37 @@ fn a_node_with_another_secret_is_refused() {
     let NodeState::Refused(reason) = world.nodes[2].node.state() else { panic!("it was not refused") };
     assert!(reason.contains("another secret"), "{reason}");
 }
+
+#[test]
+fn an_outage_before_the_first_contact_is_reported_once() {
+    let mut world = World::new(1, 7);
+    world.nodes[0].is_linked = false;
+    world.run(60 * SECOND);
+    assert!(matches!(world.nodes[0].events[..], [ContactEvent::Lost(_)]), "{:?}", world.nodes[0].events);
+    world.nodes[0].is_linked = true;
+    world.run(20 * SECOND);
+    assert!(
+        matches!(world.nodes[0].events[..], [ContactEvent::Lost(_), ContactEvent::Joined]),
+        "{:?}",
+        world.nodes[0].events
+    );
+}
+
+#[test]
+fn a_slow_first_contact_is_not_an_outage() {
+    let start = std::time::Instant::now();
+    let config = rallypoint_cluster::NodeConfig {
+        node: 1,
+        secret_check: support::secret().check_value(),
+        outage_limit: 300 * SECOND,
+        max_servers: 100,
+    };
+    let mut node = rallypoint_cluster::ClusterNode::new(config, start);
+    let mut monitor = rallypoint_cluster::ContactMonitor::default();
+    let (id, _) = node.poll_request(start).unwrap();
+    assert_eq!(monitor.poll_event(start + 5 * SECOND, &node), None);
+    let error = rallypoint_cluster::StoreError { kind: StoreErrorKind::Unreachable, message: "no".into() };
+    node.handle_reply(start, start + 6 * SECOND, id, Err(error.clone()));
+    assert_eq!(monitor.poll_event(start + 6 * SECOND, &node), Some(ContactEvent::Lost(error)));
+    assert_eq!(monitor.poll_event(start + 7 * SECOND, &node), None);
+}

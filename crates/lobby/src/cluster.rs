@@ -40,9 +40,9 @@ pub struct ClusterLink {
     pub(crate) is_probing: bool,
 }
 
-/// The other nodes, as they can be asked.
+/// Queries to the other nodes.
 pub trait Peers: fmt::Debug + Send + Sync {
-    /// Asks all other nodes for the outcomes of recent registrations from an address.
+    /// Queries all other nodes for the outcomes of recent registrations from an address.
     fn outcomes(&self, ip: IpAddr) -> BoxFuture<AllOutcomes>;
 }
 
@@ -220,7 +220,8 @@ impl ClusterLink {
         self.feed.share_probe_reports()
     }
 
-    /// Applies what another node has found out by probes. A reply to it proves a server that this node hears (W45).
+    /// Applies what another node has found out by probes. A reply to it proves a server whose registrations this node receives
+    /// (W45).
     pub async fn apply_verification(&self, result: VerificationResult) {
         if let Some(listed) = result.replied_at {
             self.registry.report_reply(result.id, listed);
@@ -233,7 +234,7 @@ impl ClusterLink {
         self.feed.report_latencies(latencies).await;
     }
 
-    /// Lets other parts of the program ask all nodes.
+    /// Lets other parts of the program query all nodes.
     pub fn set_peers(&self, peers: Arc<dyn Peers>) {
         self.peers.store(Some(Arc::new(PeersRef(peers))));
     }

@@ -38,8 +38,9 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
         _ if error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm)
             || text.contains("user executing the script can't") =>
         {
+            let cluster = if url.is_cluster() { " +cluster|slots" } else { "" };
             rejected(format!(
-                "the user of the store at {url} lacks a right: it needs ~{{rp:NAME}}:* +@read +@write +@scripting +@connection ({text})"
+                "the user of the store at {url} lacks a right: it needs ~{{rp:NAME}}:* +@read +@write +@scripting +@connection +time{cluster} ({text})"
             ))
         }
         _ if NOT_WRITABLE.contains(&code) => (

@@ -87,7 +87,7 @@ pub(super) fn scanned(value: Value) -> Option<Reply> {
     for (id, value) in pairs {
         match (parse_id(&id), EntryValue::parse(&value)) {
             (Ok(id), Ok(value)) => entries.push((id, value)),
-            _ => malformed += 1,
+            _ => malformed = malformed.saturating_add(1),
         }
     }
     Some(Reply::Scanned { cursor, entries, malformed })
@@ -220,6 +220,8 @@ mod tests {
         let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
         let scan = Value::Array(vec![text("0"), Value::Array(vec![text("field"), text("value")]), Value::Int(2)]);
         assert_eq!(scanned(scan), Some(Reply::Scanned { cursor: 0, entries: Vec::new(), malformed: 3 }));
+        let scan = Value::Array(vec![text("0"), Value::Array(vec![text("x"), text("x")]), text(&u64::MAX.to_string())]);
+        assert_eq!(scanned(scan), Some(Reply::Scanned { cursor: 0, entries: Vec::new(), malformed: u64::MAX }));
         let record = Value::Array(vec![text("5-0"), Value::Array(vec![text("a"), text("b")])]);
         let stream = Value::Array(vec![Value::Array(vec![text("log"), Value::Array(vec![record])])]);
         assert_eq!(log(stream), Some(Reply::Log { records: Vec::new(), is_malformed: true }));

@@ -68,7 +68,7 @@ pub struct StoreNode {
     pub version: String,
     /// The latest layout of the store that it knows; 0 if it does not say so.
     pub format: u32,
-    /// How it is doing, as far as its reports show.
+    /// State, derived from its reports.
     pub state: NodeHealth,
     /// Time since it last reported, in milliseconds.
     pub age_ms: u64,
@@ -116,6 +116,14 @@ impl NodeHealth {
     }
 }
 
+/// Whether the store accepts changes.
+enum WriteAccess {
+    Accepted,
+    Refused(StoreError),
+    /// The user has no right to make any.
+    NoRight,
+}
+
 impl StoreClient {
     /// Reads the state of the cluster and of its store. Nothing is changed. If the store cannot be reached or used, that is the
     /// [`problem`](StoreStatus::problem), and the other fields have what could be read.
@@ -148,8 +156,12 @@ impl StoreClient {
         status.servers = Some(self.count(connection, "HLEN", ENTRY).await?);
         status.log_records = Some(self.count(connection, "XLEN", LOG).await?);
         status.bans = Some(self.count(connection, "HLEN", BAN).await?);
-        let refusal = self.write_refusal(connection).await?;
-        status.is_writable = refusal.as_ref().map(Option::is_none);
+        let access = self.write_access(connection).await?;
+        status.is_writable = match access {
+            WriteAccess::Accepted => Some(true),
+            WriteAccess::Refused(_) => Some(false),
+            WriteAccess::NoRight => None,
+        };
         let mut command = redis::cmd("HGETALL");
         command.arg(&self.keys.all[NODE]);
         let rows: Value = self.read(connection, &command).await?;
@@ -167,7 +179,10 @@ impl StoreClient {
                 round_trip_ms: node.report.round_trip_us as f64 / 1_000.0,
             })
             .collect();
-        refusal.flatten().map_or(Ok(()), Err)
+        match access {
+            WriteAccess::Refused(error) => Err(error),
+            WriteAccess::Accepted | WriteAccess::NoRight => Ok(()),
+        }
     }
 
     /// The store's time in milliseconds.
@@ -177,7 +192,8 @@ impl StoreClient {
         let time = tokio::time::timeout(REQUEST_TIMEOUT, time).await.map_err(|_| error::timeout(url))?;
         let time: Result<Vec<u64>, _> = time.and_then(|time| Ok(redis::from_redis_value(time)?));
         let time = time.map_err(|error| store_error(url, &error))?;
-        Ok(time.first().copied().unwrap_or(0) * 1_000 + time.get(1).copied().unwrap_or(0) / 1_000)
+        let part = |index: usize| time.get(index).copied().unwrap_or(0);
+        Ok(part(0).saturating_mul(1_000).saturating_add(part(1) / 1_000))
     }
 
     async fn read_meta(&self, connection: &mut StoreConnection, status: &mut StoreStatus) -> Result<(), StoreError> {
@@ -198,15 +214,14 @@ impl StoreClient {
         Ok(())
     }
 
-    /// Why the store refuses changes: `Some(None)` if it accepts them, `None` if the user has no right to make any. Nothing is changed: the command is
-    /// about a lease that never exists.
-    async fn write_refusal(&self, connection: &mut StoreConnection) -> Result<Option<Option<StoreError>>, StoreError> {
+    /// Whether the store accepts changes. Nothing is changed: the command is about a lease that never exists.
+    async fn write_access(&self, connection: &mut StoreConnection) -> Result<WriteAccess, StoreError> {
         let mut command = redis::cmd("ZADD");
         command.arg(&self.keys.all[LEASE]).arg("XX").arg(0).arg("status");
         match self.read::<Value>(connection, &command).await {
-            Ok(_) => Ok(Some(None)),
-            Err(error) if error.kind == StoreErrorKind::ReadOnly => Ok(Some(Some(error))),
-            Err(error) if error.kind == StoreErrorKind::Rejected => Ok(None),
+            Ok(_) => Ok(WriteAccess::Accepted),
+            Err(error) if error.kind == StoreErrorKind::ReadOnly => Ok(WriteAccess::Refused(error)),
+            Err(error) if error.kind == StoreErrorKind::Rejected => Ok(WriteAccess::NoRight),
             Err(error) => Err(error),
         }
     }

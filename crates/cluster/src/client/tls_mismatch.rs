@@ -1,7 +1,7 @@
 //! Finds out that a server uses TLS although its address says otherwise, or the other way round.
 //!
 //! A Redis server with TLS resets a connection without it, and one without TLS waits for the rest of what it takes for a command. Neither
-//! can be told from other failures, so one more connection is made in the other way.
+//! can be told from other failures, so one more connection is made: with TLS if the address is without it, and the reverse.
 
 use super::bounded_connection::{client_config, open_tcp};
 use redis::ConnectionAddr;
@@ -10,10 +10,10 @@ use std::{io, time::Duration};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsConnector;
 
-/// Time for that connection.
+/// Time limit of that connection.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A server that is reached in the other way than its address says.
+/// How a server differs from its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TlsMismatch {
     /// It requires TLS.
@@ -22,7 +22,7 @@ pub(super) enum TlsMismatch {
     Plain,
 }
 
-/// Connects to a server in the other way than its address says.
+/// Connects to a server with TLS if its address is without it, and the reverse.
 pub(super) async fn find(addr: &ConnectionAddr) -> Option<TlsMismatch> {
     let find = async {
         match addr {

@@ -40,7 +40,7 @@ pub struct ContactMonitor {
 }
 
 impl ContactMonitor {
-    /// Looks at the node. Returns what has to be reported.
+    /// Compares the state of the node with what was reported last. Returns what has to be reported.
     pub fn poll_event(&mut self, now: Instant, node: &ClusterNode) -> Option<ContactEvent> {
         match (node.state(), self.shown) {
             (NodeState::Following, Shown::Joining) => {
@@ -53,8 +53,9 @@ impl ContactMonitor {
                 let is_first = !std::mem::replace(&mut self.has_joined, true);
                 Some(if is_first { ContactEvent::Joined } else { ContactEvent::Regained })
             }
-            (NodeState::Disconnected(error), Shown::Contact)
-                if now.saturating_duration_since(node.last_contact()) > GRACE =>
+            (NodeState::Disconnected(error), Shown::Joining | Shown::Contact)
+                // The first contact with a distant store takes longer than that.
+                if now.saturating_duration_since(node.last_contact()) > GRACE && node.stats().failures > 0 =>
             {
                 self.shown = Shown::Outage;
                 Some(ContactEvent::Lost(error.clone()))

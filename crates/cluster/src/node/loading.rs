@@ -61,7 +61,7 @@ impl ClusterNode {
         malformed: u64,
     ) {
         let Some(mut loading) = self.loading else { return };
-        self.stats.malformed += malformed;
+        self.stats.malformed = self.stats.malformed.saturating_add(malformed);
         for (id, value) in entries {
             self.handle_state(now, id, ServerState::put(value.seq, value, ApplyMode::Snapshot));
         }

@@ -45,7 +45,7 @@ impl ClusterNode {
             self.nodes = nodes;
         }
         if self.bans.handle_count(ticked.bans) {
-            self.stats.malformed += 1;
+            self.stats.malformed = self.stats.malformed.saturating_add(1);
         }
         if ticked.has_more {
             self.next_tick = now + SHORT_TICK_INTERVAL;
@@ -81,7 +81,7 @@ impl ClusterNode {
             self.handle_record(now, record.seq, record.kind);
         }
         if is_malformed {
-            self.stats.malformed += 1;
+            self.stats.malformed = self.stats.malformed.saturating_add(1);
             self.reload(now);
         }
     }
@@ -101,7 +101,7 @@ impl ClusterNode {
                 self.bans.is_due |= !self.contact.is_idle(RequestKind::Bans);
                 self.updates.push_back(Update::Ban(value));
             }
-            RecordKind::Unknown => self.stats.malformed += 1,
+            RecordKind::Unknown => self.stats.malformed = self.stats.malformed.saturating_add(1),
         }
     }
 

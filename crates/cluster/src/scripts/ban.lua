@@ -6,7 +6,9 @@ if not is_epoch(epoch) then return { 'epoch' } end
 local old = redis.pcall('HGET', BAN, subject)
 -- The key has another program's value. The list does not depend on it, and nodes write all bans when it is gone.
 if type(old) == 'table' then return { 'stale', '' } end
-local known = old and tonumber(string.match(old, '^%d+') or 0) or 0
+-- A time that is not exact here is another program's: no decision could be later.
+local known = old and string.match(old, '^%d+') or ''
+known = #known <= 15 and tonumber(known) or 0
 if ARGV[7] == '1' then since = math.max(since, known + 1) end
 if known > since then return { 'stale', '' } end
 value = string.format('%.0f ', since) .. ends .. ' ' .. value

@@ -16,8 +16,16 @@ local function now()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
+-- Whether a text is a number that can be incremented, and that is exact here.
 local function is_number(text)
-  return text and #text <= 15 and string.match(text, '^%d+$') ~= nil
+  return text and #text <= 15 and (text == '0' or string.match(text, '^[1-9]%d*$') ~= nil)
+end
+
+-- The number in a text, between 0 and a limit. Without one, it is 0: another program may have written the text.
+local function bounded(text, limit)
+  local number = tonumber(text or 0) or 0
+  if number ~= number then return 0 end
+  return math.max(0, math.min(number, limit))
 end
 
 -- Whether changes of an epoch are valid. Without the number of the last change, none are: numbers would begin again.

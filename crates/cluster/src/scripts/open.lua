@@ -20,6 +20,8 @@ if not is_complete then
   redis.call('HSET', META, 'format', format, 'secret', secret, 'epoch', epoch, 'seq', 0, 'token', '')
   return { format, secret, epoch, '0', '', ms }
 end
+-- Nothing but the last record of the log depends on it; nodes that know another one read everything again.
+if not meta[5] then redis.call('HSET', META, 'token', '') end
 -- A record with a later number than the last change is another program's; nodes would read it again and again.
 local last = redis.pcall('XREVRANGE', LOG, '+', '-', 'COUNT', 1)
 if last.err or (last[1] and tonumber(string.match(last[1][1], '^%d+')) > tonumber(meta[4])) then

@@ -9,14 +9,16 @@ local MAX_NODES, MAX_ROW = 1000, 2048
 local DAY = 86400000
 -- Leases are ended this often, in ms, however many nodes there are.
 local EXPIRY_INTERVAL = 800
+-- Time in ms in which the nodes renew all leases after an outage of the store, before any of them ends.
+local GRACE = 10000
 local meta = redis.call('HMGET', META, 'epoch', 'ticked', 'grace', 'expired', 'swept', 'seq', 'token', 'format', 'secret')
 -- A store that has lost a part of its metadata is set up again, as one that was emptied.
 if meta[1] ~= epoch or not is_number(meta[6]) or not meta[8] or not meta[9] then return { 'epoch' } end
 local time = now()
 local ms = string.format('%.0f', time)
-local ticked, grace, expired = tonumber(meta[2] or 0) or 0, tonumber(meta[3] or 0) or 0, tonumber(meta[4] or 0) or 0
--- After an outage of the store, the nodes renew all leases before any of them ends.
-if time > ticked + 5000 then grace = time + 10000 end
+-- A time that is far ahead stays so: the clock was set back.
+local ticked, grace, expired = bounded(meta[2], 1e15), bounded(meta[3], time + GRACE), bounded(meta[4], 1e15)
+if time > ticked + 5000 then grace = time + GRACE end
 local is_expiry = time >= grace and (time >= expired + EXPIRY_INTERVAL or expired > time)
 -- Before any other change: this one needs memory. Leases must not end in a store without memory, where they cannot be renewed; and after
 -- a command that frees memory, everything succeeds in a script.
@@ -61,7 +63,7 @@ if has_more == '1' then redis.call('HSET', META, 'expired', string.format('%.0f'
 local bans = redis.pcall('HLEN', BAN)
 if type(bans) == 'table' then bans = -1 end
 -- Bans that ended or were lifted are kept for 30 days, for nodes that were away.
-if bans > 0 and time > (tonumber(meta[5] or 0) or 0) + DAY then
+if bans > 0 and time > bounded(meta[5], time) + DAY then
   redis.call('HSET', META, 'swept', ms)
   local rows = redis.call('HGETALL', BAN)
   for index = 1, #rows, 2 do

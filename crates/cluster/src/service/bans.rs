@@ -64,11 +64,14 @@ fn unix_milliseconds(time: SystemTime) -> u64 {
     u64::try_from(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
+/// The latest time of a decision. Numbers of the scripts are exact up to there; they treat a later time as none.
+const MAX_SINCE: u64 = 999_999_999_999_999;
+
 /// Parses a value of the store; anything else is skipped.
 pub(super) fn parse(value: &[u8]) -> Option<BanDecision> {
     let mut parts = value.splitn(3, |byte| *byte == b' ');
     let mut number = || -> Option<u64> { std::str::from_utf8(parts.next()?).ok()?.parse().ok() };
-    let (since, _end) = (number()?, number()?);
+    let (since, _end) = (number().filter(|since| *since <= MAX_SINCE)?, number()?);
     let change = match serde_json::from_slice(parts.next()?).ok()? {
         SharedBan::Put(ban) => BanChange::Put(ban),
         SharedBan::Lifted(subject) => BanChange::Lifted(subject),
@@ -80,9 +83,13 @@ pub(super) fn parse(value: &[u8]) -> Option<BanDecision> {
 mod tests {
     use super::*;
 
+    fn network() -> BanSubject {
+        BanSubject::network("203.0.113.0/24".parse().unwrap()).unwrap()
+    }
+
     #[test]
     fn a_shared_ban_is_parsed_and_garbage_is_skipped() {
-        let subject = BanSubject::network("203.0.113.0/24".parse().unwrap()).unwrap();
+        let subject = network();
         let ban = Ban { subject: subject.clone(), reason: "spam".into(), until: None };
         for (shared, change) in [
             (SharedBan::Put(ban.clone()), BanChange::Put(ban)),
@@ -91,6 +98,8 @@ mod tests {
             let value = [b"17 0 ", &*serde_json::to_vec(&shared).unwrap()].concat();
             assert_eq!(parse(&value), Some(BanDecision { change, since: 17 }));
         }
+        let ahead = [b"9999999999999999 0 ", &*serde_json::to_vec(&SharedBan::Lifted(network())).unwrap()].concat();
+        assert_eq!(parse(&ahead), None, "no decision could be later");
         for garbage in [&b""[..], b"17", b"17 ", b"17 0", b"17 0 {}", b"17 {}", b"17 0 {\"put\":{}}", b"\xff \xff \xff"]
         {
             assert_eq!(parse(garbage), None);

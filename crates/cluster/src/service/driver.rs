@@ -163,7 +163,7 @@ impl Driver {
         }
     }
 
-    /// Tells the other nodes, and the operator, that this one stops.
+    /// Removes this node's report.
     async fn leave(mut self) {
         // A report that is sent later would be that of a node that died.
         self.requests.shutdown().await;
@@ -224,7 +224,7 @@ impl Driver {
                         let has_room = self.lobby.admin().is_none_or(|admin| {
                             bans::share_missing(&mut self.node, &admin.record(), &admin.lifted(), &all)
                         });
-                        self.set_left_out_bans(left_out + usize::from(!has_room));
+                        self.set_left_out_bans(left_out.saturating_add(usize::from(!has_room)));
                         decisions.extend(all);
                     }
                     update => updates.push(update),
@@ -282,8 +282,8 @@ impl Driver {
         let connections = self.connections.clone();
         self.requests.spawn(async move {
             if request.kind() == RequestKind::Open {
-                return match open(&client, &request).await {
-                    Ok((reply, connections)) => Finished { id, sent, reply: Ok(reply), connections: Some(connections) },
+                return match open(&client, id, &request).await {
+                    Ok(finished) => finished,
                     Err(error) => Finished { id, sent, reply: Err(error), connections: None },
                 };
             }
@@ -332,10 +332,14 @@ impl Driver {
             // Not the number of servers: an empty store is being filled again.
             Some(ContactEvent::Regained) => tracing::info!("in contact with the cluster's store again"),
             Some(ContactEvent::Lost(error)) => {
-                let minutes = self.options.outage_limit.as_secs() / 60;
+                let consequence = if self.contact.has_joined() {
+                    format!("Servers of other nodes stay listed for {}", duration_text(self.options.outage_limit))
+                } else {
+                    "Only servers that register at this node are listed".into()
+                };
                 tracing::warn!(
                     reason = error.kind.code(),
-                    "no contact with the cluster's store: {error}. Servers of other nodes stay listed for {minutes} minutes"
+                    "no contact with the cluster's store: {error}. {consequence}"
                 );
             }
             Some(ContactEvent::Refused(detail)) => {
@@ -422,7 +426,7 @@ impl Driver {
                 ("lost_leases", stats.lost_leases),
                 ("loads", stats.loads),
                 ("failures", stats.failures),
-                ("malformed", stats.malformed + self.malformed_bans),
+                ("malformed", stats.malformed.saturating_add(self.malformed_bans)),
                 ("untracked", stats.untracked + self.refused_servers),
                 ("messages_sent", self.messenger.stats().sent.load(Relaxed)),
                 ("messages_received", self.messenger.stats().received.load(Relaxed)),
@@ -434,10 +438,20 @@ impl Driver {
 }
 
 /// Opens both connections and the store.
-async fn open(client: &StoreClient, request: &Request) -> Result<(Reply, Connections), StoreError> {
+async fn open(client: &StoreClient, id: RequestId, request: &Request) -> Result<Finished, StoreError> {
     let (mut commands, reader) = tokio::try_join!(client.connect(), client.connect())?;
+    // The reply has the store's time: connecting takes longer than the request, and does not count.
+    let sent = Instant::now();
     let reply = client.execute(&mut commands, request).await?;
-    Ok((reply, Connections { commands, reader }))
+    Ok(Finished { id, sent, reply: Ok(reply), connections: Some(Connections { commands, reader }) })
+}
+
+/// `90 seconds` or `5 minutes`.
+fn duration_text(duration: Duration) -> String {
+    match duration.as_secs() {
+        seconds @ 0..120 => format!("{seconds} seconds"),
+        seconds => format!("{} minutes", seconds / 60),
+    }
 }
 
 /// Why a node that must not take part is not connected.
@@ -480,6 +494,13 @@ mod tests {
     use super::*;
     use rallypoint_lobby::BanChange;
     use rallypoint_lobby_proto::BanSubject;
+
+    #[test]
+    fn short_limits_are_in_seconds() {
+        for (seconds, expected) in [(10, "10 seconds"), (119, "119 seconds"), (120, "2 minutes"), (300, "5 minutes")] {
+            assert_eq!(duration_text(Duration::from_secs(seconds)), expected);
+        }
+    }
 
     #[tokio::test]
     async fn changes_that_were_missed_are_reported() {

@@ -1,6 +1,9 @@
 //! The task that exchanges messages with the other nodes. It has no part in the list: without it, the list is complete.
 
-use super::connection::{SharedConnection, no_connection};
+use super::{
+    awaited_responses::AwaitedResponses,
+    connection::{SharedConnection, no_connection},
+};
 use crate::{
     MessageId, StoreClient, StoreError, StoreErrorKind,
     message::{self, Body, MAX_LATENCIES, MAX_RESULTS, Message, RESULTS_SIZE, SharedOutcome, SharedResult},
@@ -13,7 +16,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
     net::IpAddr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -32,8 +35,7 @@ const RETENTION: Duration = Duration::from_secs(360);
 /// How long the responses of other nodes are awaited.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// Maximum number of requests of this node at a time, and of responses per second.
-const MAX_REQUESTS: usize = 32;
+/// Maximum number of responses of this node per second.
 const MAX_RESPONSES: u32 = 32;
 
 /// Pause before the store is contacted again.
@@ -48,7 +50,7 @@ pub(super) struct MessageStats {
 }
 
 /// The name of a node, and the outcomes that it knows.
-type NodeResponse = (String, Vec<NodeOutcome>);
+pub(super) type NodeResponse = (String, Vec<NodeOutcome>);
 
 /// Sends messages, and waits for responses to requests. Clones refer to the same node.
 #[derive(Clone, Debug)]
@@ -63,7 +65,7 @@ struct Inner {
     name: String,
     lobby: LobbyService,
     link: ClusterLink,
-    requests: Mutex<HashMap<u64, mpsc::Sender<NodeResponse>>>,
+    requests: AwaitedResponses,
     next_request: AtomicU64,
     stats: MessageStats,
 }
@@ -84,7 +86,7 @@ impl Messenger {
             name,
             lobby,
             link,
-            requests: Mutex::default(),
+            requests: AwaitedResponses::default(),
             next_request: AtomicU64::new(1),
             stats: MessageStats::default(),
         }))
@@ -226,10 +228,7 @@ impl Messenger {
             }
             Body::OutcomesRequest { .. } => {}
             Body::OutcomesResponse { number, outcomes } => {
-                let requests = self.0.requests.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(requester) = requests.get(&number) {
-                    let _ = requester.try_send((message.name, SharedOutcome::outcomes(&name, outcomes)));
-                }
+                self.0.requests.handle(number, (message.name, SharedOutcome::outcomes(&name, outcomes)));
             }
         }
     }
@@ -256,26 +255,18 @@ impl Messenger {
         }
         // Numbers of this node only: others have requests with the same number.
         let number = self.0.number.wrapping_add(self.0.next_request.fetch_add(1, Relaxed));
-        let (sender, mut responses) = mpsc::channel(64);
-        let is_accepted = {
-            let mut requests = self.0.requests.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_accepted = requests.len() < MAX_REQUESTS;
-            if is_accepted {
-                requests.insert(number, sender);
-            }
-            is_accepted
-        };
-        if is_accepted && self.send(Body::OutcomesRequest { number, address: ip }).await.is_ok() {
+        if let Some(mut responses) = self.0.requests.begin(number)
+            && self.send(Body::OutcomesRequest { number, address: ip }).await.is_ok()
+        {
             let end = tokio::time::Instant::now() + RESPONSE_TIMEOUT;
             while !silent.is_empty()
-                && let Ok(Some((name, response))) = tokio::time::timeout_at(end, responses.recv()).await
+                && let Ok(Some((name, response))) = tokio::time::timeout_at(end, responses.next()).await
             {
                 if silent.remove(&name) {
                     outcomes.extend(response);
                 }
             }
         }
-        self.0.requests.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
         let mut silent: Vec<_> = silent.into_iter().collect();
         silent.sort();
         AllOutcomes { outcomes, silent }

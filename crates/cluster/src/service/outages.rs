@@ -6,10 +6,10 @@ use std::{
 };
 
 /// How long an outage counts.
-const TIME: Duration = Duration::from_secs(600);
+const WINDOW: Duration = Duration::from_secs(600);
 
 /// Maximum number of outages that are counted.
-const MAX: usize = 1_000;
+const MAX_OUTAGES: usize = 1_000;
 
 /// The losses of contact in the last ten minutes.
 #[derive(Debug, Default)]
@@ -31,8 +31,8 @@ impl Outages {
 
     /// The number of losses.
     pub fn count(&mut self, now: Instant) -> u32 {
-        let is_over = |start: &Instant| now.saturating_duration_since(*start) >= TIME;
-        while self.starts.len() > MAX || self.starts.front().is_some_and(is_over) {
+        let is_over = |start: &Instant| now.saturating_duration_since(*start) >= WINDOW;
+        while self.starts.len() > MAX_OUTAGES || self.starts.front().is_some_and(is_over) {
             self.starts.pop_front();
         }
         self.starts.len() as u32
