@@ -9,9 +9,13 @@ use std::{fmt, net::IpAddr, num::NonZeroU16, time::Duration};
 const PATH: &str = "/api/v1/outcomes";
 
 /// Body of the API's response.
-#[derive(Deserialize)]
-struct OutcomesResponse {
-    outcomes: Vec<ReportedOutcome>,
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ReportedOutcomes {
+    /// Newest last.
+    pub outcomes: Vec<ReportedOutcome>,
+    /// Nodes of a cluster that did not respond: what they received is not known.
+    #[serde(default)]
+    pub silent_nodes: Vec<String>,
 }
 
 /// Outcome of one or more consecutive registrations, as the lobby reports it.
@@ -51,20 +55,18 @@ pub fn parse_api_url(text: &str) -> Result<HttpUrl, String> {
     api.map_err(|_| "expected the address of a web server, such as http://lobby.example.org:8080".into())
 }
 
-/// Fetches the outcomes of an address, or without one those of the address of this client; newest last.
+/// Fetches the outcomes of an address, or without one those of the address of this client.
 pub async fn fetch(
     api: &HttpUrl,
     address: Option<IpAddr>,
     config: &ScanConfig,
-) -> Result<Vec<ReportedOutcome>, ProbeError> {
+) -> Result<ReportedOutcomes, ProbeError> {
     let path = address.map_or_else(|| api.path.clone(), |ip| format!("{}?address={ip}", api.path));
     parse(&http::get(&HttpUrl { path, ..api.clone() }, config).await?)
 }
 
-fn parse(body: &[u8]) -> Result<Vec<ReportedOutcome>, ProbeError> {
-    let response: Result<OutcomesResponse, _> = serde_json::from_slice(body);
-    response
-        .map(|response| response.outcomes)
+fn parse(body: &[u8]) -> Result<ReportedOutcomes, ProbeError> {
+    serde_json::from_slice(body)
         .map_err(|_| ProbeError::Malformed("its format is not supported by this version".into()))
 }
 
@@ -165,7 +167,7 @@ mod tests {
     fn outcomes_are_printed_with_the_text_of_the_lobby() {
         let body = br#"{"outcomes":[{"code":"unreachable","text":"the port is closed\u001b[2J","port":8190,
             "refused":true,"times":3,"seconds_ago":27},{"code":"checking","port":1,"times":1,"seconds_ago":7200},{"code":"x"}]}"#;
-        let shown: Vec<_> = parse(body).unwrap().iter().map(ToString::to_string).collect();
+        let shown: Vec<_> = parse(body).unwrap().outcomes.iter().map(ToString::to_string).collect();
         let expected = ["unreachable: the port is closed\u{fffd}[2J (27 s ago, 3 times)", "checking (2 h ago)", "x"];
         assert_eq!(shown, expected);
         assert!(parse(b"<html>").unwrap_err().to_string().contains("not supported by this version"));

@@ -3,6 +3,7 @@
 use rallypoint_harness::{Lobby, Process, Signal, has_ipv6, rallypoint, run, stderr, stdout, wait_for};
 use std::{
     fs,
+    io::{BufRead, BufReader, Write},
     net::{SocketAddr, TcpListener, UdpSocket},
     path::Path,
 };
@@ -136,6 +137,26 @@ fn the_reason_is_fetched_from_the_lobby() {
     });
     assert!(text.contains("problem  outcomes  the lobby reports private_source: "), "{text}");
     assert!(text.contains("The server registers, but the lobby refuses it"), "{text}");
+}
+
+/// A node of a cluster that did not respond may have received the registrations.
+#[test]
+fn silent_nodes_are_named() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start_in(home.path(), &[]);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let api = format!("http://{}", listener.local_addr().unwrap());
+    let web = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let mut request = BufReader::new(client.try_clone().unwrap()).lines();
+        while request.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+        let body = r#"{"address":"127.0.0.1","outcomes":[],"silent_nodes":["eu-1","us-1"]}"#;
+        write!(client, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len()).unwrap();
+    });
+    let (text, _) = doctor(home.path(), lobby.v4(), &[&free_port(), "--api", &api]);
+    web.join().unwrap();
+    assert!(text.contains("note     outcomes  nodes of the lobby that did not respond: eu-1, us-1"), "{text}");
+    assert!(!text.contains("outcomes  the lobby received nothing"), "{text}");
 }
 
 /// Also before the server registers again: until then, the latest outcome of its own is that it was listed.

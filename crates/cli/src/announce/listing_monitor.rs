@@ -351,11 +351,11 @@ async fn reported_refusal(monitor: &ListingMonitor) -> ApiReport {
     let port = Some(server.port.get());
     let mut report = ApiReport::NoAnswer;
     for api in apis {
-        let Ok(outcomes) = outcomes::fetch(&api, None, &ScanConfig::without_retries(API_TIMEOUT)).await else {
+        let Ok(reported) = outcomes::fetch(&api, None, &ScanConfig::without_retries(API_TIMEOUT)).await else {
             continue;
         };
         report = ApiReport::NoRefusal;
-        let decisive = outcomes::decisive(&outcomes::for_port(&outcomes, port), port);
+        let decisive = outcomes::decisive(&outcomes::for_port(&reported.outcomes, port), port);
         // Outcomes from before the start are those of other servers at this address.
         let is_own = |outcome: &&ReportedOutcome| outcome.is_within(monitor.start.elapsed() + Duration::from_secs(1));
         if let Some(outcome) = decisive.filter(|outcome| outcome.refused).filter(is_own) {

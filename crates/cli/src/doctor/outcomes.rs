@@ -1,19 +1,23 @@
-//! Asks the lobby why the server is not listed.
+//! Queries the lobby for the reason why the server is not listed.
 
 use super::{Doctor, report::Severity};
 use crate::{
     error::CommandError,
-    registration_outcomes::{self, ReportedOutcome},
+    registration_outcomes::{self, ReportedOutcome, ReportedOutcomes},
 };
 use rallypoint_query::ProbeError;
+use rallypoint_wire::text;
 use std::time::Duration;
 
 /// How long a server that another one replaced counts as contested.
 const CONTEST_TIME: Duration = Duration::from_secs(120);
 
+/// Maximum number of nodes that are named.
+const MAX_NAMES: usize = 8;
+
 impl Doctor<'_> {
     /// Fetches the outcomes of each address from the web API of the lobby.
-    pub(super) async fn fetch_outcomes(&self) -> Vec<Result<Vec<ReportedOutcome>, ProbeError>> {
+    pub(super) async fn fetch_outcomes(&self) -> Vec<Result<ReportedOutcomes, ProbeError>> {
         let mut results = Vec::new();
         for address in &self.diagnosis.addresses {
             results.push(registration_outcomes::fetch(&self.api, Some(address.ip), &self.args.scan.config(None)).await);
@@ -22,19 +26,20 @@ impl Doctor<'_> {
     }
 
     /// Whether the latest outcome of the server is that it is listed, and still counts.
-    pub(super) fn is_accepted(&self, outcomes: &[ReportedOutcome]) -> bool {
+    pub(super) fn is_accepted(&self, reported: &ReportedOutcomes) -> bool {
         let port = self.diagnosis.port;
-        let decisive = registration_outcomes::decisive(&registration_outcomes::for_port(outcomes, port), port);
+        let decisive =
+            registration_outcomes::decisive(&registration_outcomes::for_port(&reported.outcomes, port), port);
         port.is_some() && decisive.is_some_and(|outcome| outcome.accepted && outcome.is_within(CONTEST_TIME))
     }
 
     /// Reports that a listed server and another one replace each other, if the lobby's web API reports that.
     pub(super) fn report_contest(
         &mut self,
-        results: &[Result<Vec<ReportedOutcome>, ProbeError>],
+        results: &[Result<ReportedOutcomes, ProbeError>],
     ) -> Result<(), CommandError> {
-        for outcomes in results.iter().flatten() {
-            let candidates = registration_outcomes::for_port(outcomes, self.diagnosis.port);
+        for reported in results.iter().flatten() {
+            let candidates = registration_outcomes::for_port(&reported.outcomes, self.diagnosis.port);
             let is_recent = |outcome: &&&ReportedOutcome| outcome.is_contested() && outcome.is_within(CONTEST_TIME);
             if let Some(outcome) = candidates.iter().rev().find(is_recent) {
                 self.diagnosis.is_contested = true;
@@ -47,11 +52,11 @@ impl Doctor<'_> {
     /// Reports the reason from the web API of the lobby.
     pub(super) fn report_all_outcomes(
         &mut self,
-        results: &[Result<Vec<ReportedOutcome>, ProbeError>],
+        results: &[Result<ReportedOutcomes, ProbeError>],
     ) -> Result<(), CommandError> {
         for result in results {
             match result {
-                Ok(outcomes) => self.report_outcomes(outcomes)?,
+                Ok(reported) => self.report_outcomes(reported)?,
                 Err(error) => {
                     let why = match error {
                         ProbeError::Malformed(why) => format!("gave no useful response: {why}"),
@@ -70,11 +75,23 @@ impl Doctor<'_> {
     }
 
     /// Reports the decisive outcome first, then a few others, newest first.
-    fn report_outcomes(&mut self, outcomes: &[ReportedOutcome]) -> Result<(), CommandError> {
+    fn report_outcomes(&mut self, reported: &ReportedOutcomes) -> Result<(), CommandError> {
+        let ReportedOutcomes { outcomes, silent_nodes } = reported;
+        if !silent_nodes.is_empty() {
+            let names: Vec<_> = silent_nodes.iter().take(MAX_NAMES).map(|name| text::sanitize(name)).collect();
+            let more = if silent_nodes.len() > MAX_NAMES { " and others" } else { "" };
+            let text = format!(
+                "nodes of the lobby that did not respond: {}{more}. What they received is not known",
+                names.join(", ")
+            );
+            self.report.push("outcomes", Severity::Note, text)?;
+        }
         let candidates = registration_outcomes::for_port(outcomes, self.diagnosis.port);
         let decisive = registration_outcomes::decisive(&candidates, self.diagnosis.port);
         if candidates.is_empty() {
-            let text = if outcomes.is_empty() {
+            let text = if !silent_nodes.is_empty() {
+                "the other nodes of the lobby received nothing for this address and port recently"
+            } else if outcomes.is_empty() {
                 "the lobby received nothing from this address recently: no server registers from there"
             } else {
                 "the lobby received registrations from this address recently, but not for this port"
