@@ -4,6 +4,7 @@ use rallypoint_machine::Machine;
 use rallypoint_query_proto::{Player, Responder, ResponderConfig, ServerInfo, SessionInfo, Team};
 use socket2::{Domain, Socket, Type};
 use std::{
+    collections::HashSet,
     mem,
     net::{SocketAddr, UdpSocket},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -81,7 +82,7 @@ pub enum QueryProtocol {
 pub struct MockServer {
     /// Address it answers at.
     pub addr: SocketAddr,
-    received: Arc<Mutex<Vec<Vec<u8>>>>,
+    received: Arc<Mutex<Vec<(SocketAddr, Vec<u8>)>>>,
 }
 
 impl MockServer {
@@ -134,7 +135,7 @@ impl MockServer {
         thread::spawn(move || {
             let mut buffer = [0; 2_048];
             while let Ok((length, from)) = socket.recv_from(&mut buffer) {
-                lock(&received).push(buffer[..length].to_vec());
+                lock(&received).push((from, buffer[..length].to_vec()));
                 for datagram in answer(from, &buffer[..length]) {
                     // The client may have closed its socket.
                     let _ = socket.send_to(&datagram, from);
@@ -159,7 +160,15 @@ impl MockServer {
     /// All datagrams received so far.
     #[must_use]
     pub fn received(&self) -> Vec<Vec<u8>> {
-        lock(&self.received).clone()
+        lock(&self.received).iter().map(|(_, datagram)| datagram.clone()).collect()
+    }
+
+    /// Number of addresses that sent a datagram of this kind. A lobby has a socket for each probe, so that this is the number of probes,
+    /// however often each of them repeats its datagrams.
+    pub fn probes(&self, is_of_kind: impl Fn(&[u8]) -> bool) -> usize {
+        let received = lock(&self.received);
+        let of_kind = received.iter().filter(|(_, datagram)| is_of_kind(datagram));
+        of_kind.map(|(from, _)| from).collect::<HashSet<_>>().len()
     }
 
     /// Asserts that it was probed, and received no empty datagram: one makes real servers stop answering (B10).
@@ -169,7 +178,7 @@ impl MockServer {
     #[track_caller]
     pub fn assert_received_no_empty_datagram(&self) {
         let received = lock(&self.received);
-        let has_empty = received.iter().any(Vec::is_empty);
+        let has_empty = received.iter().any(|(_, datagram)| datagram.is_empty());
         assert!(!received.is_empty() && !has_empty, "{received:?}");
     }
 }

@@ -1,8 +1,8 @@
 //! Several nodes serve one list, through a real redis-server.
 
 use rallypoint_harness::{
-    GameServer, Lobby, LobbyBuilder, RedisServer, eventually, has_ipv6, http_get, rallypoint, run, skip, stderr,
-    stdout, wait_for,
+    CLUSTER_SECRET, GameServer, Lobby, LobbyBuilder, RedisServer, TcpPort, eventually, has_ipv6, http_get, rallypoint,
+    run, skip, stderr, stdout, wait_for,
 };
 use std::{
     io::{BufRead, BufReader, Write},
@@ -10,12 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-const SECRET: &str = "the secret of the tests' cluster";
-
 fn node(store: &RedisServer, name: &str) -> LobbyBuilder {
-    let settings = [format!("cluster.url={}", store.url()), format!("cluster.node={name}")];
-    let builder = Lobby::builder().variable("RALLYPOINT_CLUSTER_SECRET", SECRET);
-    settings.iter().fold(builder, |builder, setting| builder.set(setting))
+    Lobby::builder().node(&store.url(), name)
 }
 
 /// Nodes that have joined.
@@ -122,16 +118,45 @@ fn l13_public_ids_agree_and_server_ids_stay_secret() {
     let lists = [0, 1]
         .map(|node| wait_for("the server is shown", || Some(list(&nodes[node])).filter(|list| id(list).is_some())));
     assert_eq!(id(&lists[0]), id(&lists[1]), "{lists:?}");
-    for key in ["entry", "at", "lease", "log"] {
-        let kind = match key {
-            "lease" => vec!["ZRANGE", "{rp:rallypoint}:lease", "0", "-1"],
-            "log" => vec!["XRANGE", "{rp:rallypoint}:log", "-", "+"],
-            "at" => vec!["HGETALL", "{rp:rallypoint}:at"],
-            _ => vec!["HGETALL", "{rp:rallypoint}:entry"],
-        };
-        let content = store.command(&kind);
-        assert!(!content.is_empty() && !content.contains("a secret ID here"), "{key}: {content}");
+    // What else nodes write: the result of a check, what stays of a server that is gone, and messages.
+    let port = TcpPort::open("127.0.0.1");
+    let gone = GameServer::named("gone").tcp(port.number()).with_id(*b"another ID there");
+    nodes[0].register(&gone);
+    wait_until_listed(&nodes, &["a", "gone"]);
+    nodes[0].unregister(&gone);
+    wait_until_listed(&nodes, &["a"]);
+    eventually("the other node has answered", || {
+        http_get(nodes[1].http(), "/api/v1/outcomes?address=127.0.0.1").1.contains(r#""node":"node0""#)
+    });
+    let contents = contents(&store);
+    for name in ["entry", "at", "lease", "log", "tomb", "meta", "node", "msg", "check"] {
+        let is_there = contents.iter().any(|(key, _)| key.starts_with(&format!("{{rp:rallypoint}}:{name}")));
+        assert!(is_there, "no {name}: {contents:?}");
     }
+    for id in ["a secret ID here", "another ID there"] {
+        let hex: String = id.bytes().map(|byte| format!("{byte:02x}")).collect();
+        for (key, content) in &contents {
+            let is_secret = [id, &hex].iter().all(|id| !key.contains(id) && !content.to_lowercase().contains(id));
+            assert!(is_secret && !content.contains(id), "{key}: {content}");
+        }
+    }
+}
+
+/// All keys of a store and their values, as redis-cli prints them.
+fn contents(store: &RedisServer) -> Vec<(String, String)> {
+    let keys = store.command(&["KEYS", "*"]);
+    let read = |key: &str| match &*store.command(&["TYPE", key]) {
+        "string" => store.command(&["GET", key]),
+        "hash" => store.command(&["HGETALL", key]),
+        "zset" => store.command(&["ZRANGE", key, "0", "-1", "WITHSCORES"]),
+        "stream" => store.command(&["XRANGE", key, "-", "+"]),
+        "set" => store.command(&["SMEMBERS", key]),
+        "list" => store.command(&["LRANGE", key, "0", "-1"]),
+        // It has expired meanwhile.
+        "none" => String::new(),
+        kind => panic!("{key} has the unknown type {kind}"),
+    };
+    keys.lines().map(|key| (key.to_owned(), read(key))).collect()
 }
 
 #[test]
@@ -173,8 +198,8 @@ fn a_node_that_cannot_take_part_exits_with_one_sentence() {
         (&*store.url(), Some("another secret of the tests"), 1, "another secret"),
         (&store.url(), None, 2, "RALLYPOINT_CLUSTER_SECRET"),
         (&store.url(), Some("short"), 2, "16 to 1024"),
-        ("redis://127.0.0.1:1", Some(SECRET), 1, "cannot reach the store"),
-        ("http://127.0.0.1:1", Some(SECRET), 2, "redis://host:6379"),
+        ("redis://127.0.0.1:1", Some(CLUSTER_SECRET), 1, "cannot reach the store"),
+        ("http://127.0.0.1:1", Some(CLUSTER_SECRET), 2, "redis://host:6379"),
     ] {
         let (found, message) = serve(url, secret);
         assert_eq!(found, Some(code), "{message}");

@@ -1,16 +1,13 @@
 //! Bans of an operator count at all nodes, whatever happens to the store.
 
-use rallypoint_harness::{GameServer, Lobby, RedisServer, eventually, http_get, rallypoint, stderr, stdout};
+use rallypoint_harness::{GameServer, Lobby, RedisServer, eventually, http_get, rallypoint, stderr, stdout, wait_for};
 
-const SECRET: &str = "the secret of the tests' cluster";
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 const KEY: &str = "{rp:rallypoint}:ban";
 
 /// A node with an operator.
 fn start(store: &RedisServer, name: &str) -> Lobby {
-    let builder = Lobby::builder().variable("RALLYPOINT_CLUSTER_SECRET", SECRET);
-    let builder = builder.set(&format!("cluster.url={}", store.url())).set(&format!("cluster.node={name}"));
-    let node = builder.variable("RALLYPOINT_WEB_ADMIN_TOKEN", TOKEN).start();
+    let node = Lobby::builder().node(&store.url(), name).variable("RALLYPOINT_WEB_ADMIN_TOKEN", TOKEN).start();
     node.wait_until_logged("joined the cluster");
     node
 }
@@ -48,6 +45,62 @@ fn a_ban_at_one_node_counts_at_all() {
         nodes[0].register(&server);
         nodes.iter().all(|node| node.names() == ["banned"])
     });
+}
+
+/// An operator unlists a server at a node that the server does not register at.
+#[test]
+fn a_server_that_was_unlisted_at_one_node_is_unlisted_at_all() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = administered(&store);
+    let (server, other) = (GameServer::named("unlisted"), GameServer::named("other").port(8191));
+    nodes[0].register(&server);
+    nodes[0].register(&other);
+    nodes.iter().for_each(|node| node.wait_until_listed(&["other", "unlisted"]));
+    let id = wait_for("the server has a public ID", || {
+        let (_, list) = http_get(nodes[1].http(), "/api/v1/servers?q=unlisted");
+        list.split("\"id\":\"").nth(1).map(|rest| rest[..32].to_owned())
+    });
+    admin(&nodes[1], &["unlist", &id]);
+    nodes.iter().for_each(|node| node.wait_until_listed(&["other"]));
+    for node in &nodes {
+        node.register(&server);
+        node.settle();
+        nodes.iter().for_each(|node| assert_eq!(node.names(), ["other"]));
+    }
+    admin(&nodes[0], &["unban", &id]);
+    eventually("both nodes list the server again", || {
+        nodes[1].register(&server);
+        nodes.iter().all(|node| node.names() == ["other", "unlisted"])
+    });
+}
+
+/// Each node accepts the servers that it hears when the ban is over.
+#[test]
+fn a_ban_for_a_time_ends_at_all_nodes() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = administered(&store);
+    let server = |name: &str, port| GameServer::named(name).port(port).from_ip("127.9.9.9");
+    let servers = [server("at the first", 8190), server("at the second", 8191)];
+    let names = servers.each_ref().map(GameServer::name);
+    let register = || nodes.iter().zip(&servers).for_each(|(node, server)| node.register(server));
+    register();
+    nodes.iter().for_each(|node| node.wait_until_listed(&names.each_ref().map(|name| &**name)));
+    admin(&nodes[0], &["ban", "127.9.9.9", "--for", "10s"]);
+    nodes.iter().for_each(|node| node.wait_until_listed(&[]));
+    register();
+    nodes.iter().for_each(|node| {
+        node.settle();
+        assert_eq!(node.names(), [""; 0]);
+    });
+    eventually("both nodes accept the servers again", || {
+        register();
+        nodes.iter().all(|node| node.names() == names)
+    });
+    for node in &nodes {
+        let (bans, _) = admin(node, &["bans"]);
+        let is_over = bans.lines().filter(|line| line.contains("127.9.9.9")).all(|line| line.contains("expired"));
+        assert!(is_over, "{bans}");
+    }
 }
 
 /// The store has forgotten that the ban was lifted, and the node that was away never heard of it.

@@ -1,7 +1,8 @@
 //! What one node of a cluster finds out about servers, and what owners ask, is known at all nodes.
 
 use rallypoint_harness::{
-    GameServer, Lobby, MockServer, QueryProtocol, RedisServer, TcpPort, eventually, http_get, sample_info,
+    GameServer, Lobby, MockServer, QueryProtocol, RedisServer, TcpPort, eventually, http_get, run, sample_info, stdout,
+    wait_for,
 };
 
 fn node(store: &RedisServer, name: &str) -> Lobby {
@@ -9,8 +10,7 @@ fn node(store: &RedisServer, name: &str) -> Lobby {
 }
 
 fn node_with(store: &RedisServer, name: &str, settings: &[&str]) -> Lobby {
-    let builder = Lobby::builder().variable("RALLYPOINT_CLUSTER_SECRET", "the secret of the tests' cluster");
-    let builder = builder.set(&format!("cluster.url={}", store.url())).set(&format!("cluster.node={name}"));
+    let builder = Lobby::builder().node(&store.url(), name);
     let node = settings.iter().fold(builder, |builder, setting| builder.set(setting)).start();
     node.wait_until_logged("joined the cluster");
     node
@@ -49,9 +49,9 @@ fn w91_a_server_is_verified_for_all_nodes_and_measured_by_each() {
     }
 }
 
-/// A server is verified by one node; if that one dies, by another.
+/// A node that died verifies nothing: also not what would be its share of new servers.
 #[test]
-fn verification_is_taken_over_when_a_node_dies() {
+fn servers_that_register_after_the_death_of_a_node_are_verified() {
     let Some(store) = RedisServer::start(&[]) else { return };
     let names = ["eu", "us"];
     let settings = ["checks.enabled=false"];
@@ -99,6 +99,32 @@ fn the_reason_for_a_refusal_is_known_at_every_node() {
     let (status, outcomes) = http_get(nodes[1].http(), "/api/v1/outcomes?address=127.9.9.9");
     assert_eq!(status, 200);
     assert!(outcomes.contains(r#""silent_nodes":["eu"]"#), "{outcomes}");
+}
+
+/// `doctor` at a node that the server does not register at.
+#[test]
+fn doctor_reports_what_another_node_listed_or_refused() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = [node(&store, "eu"), node(&store, "us")];
+    let home = tempfile::tempdir().unwrap();
+    let (lobby, api) = (nodes[1].v4().to_string(), nodes[1].url());
+    let doctor = |at: &str, transport: &str| {
+        let args = ["doctor", "--lobby", &lobby, "--api", &api, at, "--transport", transport, "--timeout", "1s"];
+        stdout(&run(home.path(), args))
+    };
+    let mock = MockServer::new(QueryProtocol::Session);
+    nodes[0].register(&GameServer::named("listed").port(mock.port()).key("x-query", "session"));
+    nodes[1].wait_until_listed(&["listed"]);
+    let text = doctor(&mock.text(), "udp");
+    assert!(text.contains(&format!("listed as \"listed\" at {}", mock.text())), "{text}");
+    let port = TcpPort::closed("127.9.9.9");
+    let refused = GameServer::named("refused").tcp(port.number()).from_ip("127.9.9.9");
+    let text = wait_for("the other node knows why", || {
+        nodes[0].register(&refused);
+        let text = doctor(&format!("127.9.9.9:{}", port.number()), "tcp");
+        Some(text).filter(|text| text.contains("problem  outcomes  the lobby reports port_closed"))
+    });
+    assert!(text.contains("the server is not in the list"), "{text}");
 }
 
 /// W45 without checks: a server that has replied to whichever node verifies it is proven at the node that hears it.
