@@ -27,6 +27,14 @@ fn admin(node: &Lobby, args: &[&str]) -> (String, String) {
     (stdout(&output), stderr(&output))
 }
 
+/// Waits until all nodes know of a ban. What it removes from the lists can arrive before it.
+#[track_caller]
+fn wait_until_banned(nodes: &[Lobby], subject: &str) {
+    for node in nodes {
+        eventually("the node has the ban", || admin(node, &["bans"]).0.contains(subject));
+    }
+}
+
 /// An operator's ban at one node counts at all nodes, and so does its end.
 #[test]
 fn a_ban_at_one_node_counts_at_all() {
@@ -37,6 +45,7 @@ fn a_ban_at_one_node_counts_at_all() {
     nodes.iter().for_each(|node| node.wait_until_listed(&["banned"]));
     admin(&nodes[1], &["ban", "127.9.9.9"]);
     nodes.iter().for_each(|node| node.wait_until_listed(&[]));
+    wait_until_banned(&nodes, "127.9.9.9");
     nodes[0].register(&server);
     nodes[0].settle();
     assert_eq!(nodes[0].names(), [""; 0]);
@@ -62,6 +71,7 @@ fn a_server_that_was_unlisted_at_one_node_is_unlisted_at_all() {
     });
     admin(&nodes[1], &["unlist", &id]);
     nodes.iter().for_each(|node| node.wait_until_listed(&["other"]));
+    wait_until_banned(&nodes, "server \"unlisted\"");
     for node in &nodes {
         node.register(&server);
         node.settle();
@@ -87,6 +97,7 @@ fn a_ban_for_a_time_ends_at_all_nodes() {
     nodes.iter().for_each(|node| node.wait_until_listed(&names.each_ref().map(|name| &**name)));
     admin(&nodes[0], &["ban", "127.9.9.9", "--for", "10s"]);
     nodes.iter().for_each(|node| node.wait_until_listed(&[]));
+    wait_until_banned(&nodes, "127.9.9.9");
     register();
     nodes.iter().for_each(|node| {
         node.settle();

@@ -1,13 +1,12 @@
 //! A store that is read-only, full, slow, or has other values than expected: nodes go on, report it once, and agree afterwards.
 
-use rallypoint_harness::{GameServer, Lobby, LobbyBuilder, RedisServer, eventually, http_get, rallypoint, stderr};
+use rallypoint_harness::{
+    CLUSTER_SECRET, GameServer, Lobby, LobbyBuilder, RedisServer, eventually, http_get, rallypoint, stderr,
+};
 use rustix::process::Signal;
 
-const SECRET: &str = "the secret of the tests' cluster";
-
 fn builder(store: &RedisServer, name: &str) -> LobbyBuilder {
-    let builder = Lobby::builder().variable("RALLYPOINT_CLUSTER_SECRET", SECRET);
-    builder.set(&format!("cluster.url={}", store.url())).set(&format!("cluster.node={name}"))
+    Lobby::builder().node(&store.url(), name)
 }
 
 /// Two nodes with a server each.
@@ -234,7 +233,7 @@ fn a_store_of_a_later_version_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let mut command = rallypoint(home.path());
     command.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "off", "--http", "off", "--cluster", &store.url()]);
-    let output = command.env("RALLYPOINT_CLUSTER_SECRET", SECRET).output().unwrap();
+    let output = command.env("RALLYPOINT_CLUSTER_SECRET", CLUSTER_SECRET).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("later version (format 9"), "{}", stderr(&output));
 }

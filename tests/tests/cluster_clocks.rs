@@ -1,7 +1,7 @@
 //! The clocks of the nodes do not matter: deadlines and the order of decisions are the store's.
 #![cfg(target_os = "linux")]
 
-use rallypoint_harness::{GameServer, Lobby, RedisServer, eventually, rallypoint, skip, stderr};
+use rallypoint_harness::{GameServer, Lobby, RedisServer, eventually, rallypoint, skip, stderr, stdout};
 use rallypoint_wire::lobby::Occupancy;
 use std::{
     fs,
@@ -35,11 +35,13 @@ fn shifted_clock(directory: &Path) -> Option<String> {
     compiler.status().is_ok_and(|status| status.success()).then(|| library.display().to_string())
 }
 
-fn admin(node: &Lobby, home: &Path, args: &[&str]) {
+/// Runs a command of the operator and returns its output.
+fn admin(node: &Lobby, home: &Path, args: &[&str]) -> String {
     let mut command = rallypoint(home);
     command.env("RALLYPOINT_ADMIN_TOKEN", TOKEN).args(["admin", "--url", &node.url()]).args(args);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
+    stdout(&output)
 }
 
 #[test]
@@ -48,10 +50,8 @@ fn nodes_whose_clocks_are_ten_minutes_apart_agree() {
     let Some(library) = shifted_clock(directory.path()) else { return skip("there is no C compiler") };
     let Some(store) = RedisServer::start(&[]) else { return };
     let nodes = [("slow", "-300"), ("fast", "300")].map(|(name, shift)| {
-        let builder = Lobby::builder().variable("RALLYPOINT_CLUSTER_SECRET", "the secret of the tests' cluster");
-        let builder = builder.variable("LD_PRELOAD", &library).variable("SHIFT", shift);
-        let builder = builder.variable("RALLYPOINT_WEB_ADMIN_TOKEN", TOKEN);
-        let node = builder.set(&format!("cluster.url={}", store.url())).set(&format!("cluster.node={name}")).start();
+        let builder = Lobby::builder().node(&store.url(), name).variable("LD_PRELOAD", &library);
+        let node = builder.variable("SHIFT", shift).variable("RALLYPOINT_WEB_ADMIN_TOKEN", TOKEN).start();
         node.wait_until_logged("joined the cluster");
         node
     });
@@ -75,6 +75,10 @@ fn nodes_whose_clocks_are_ten_minutes_apart_agree() {
     for (banning, lifting) in [(1, 0), (0, 1)] {
         admin(&nodes[banning], directory.path(), &["ban", "127.9.9.9"]);
         all_list(&[]);
+        // What it removes from the lists can arrive before the ban.
+        eventually("the other node has the ban", || {
+            admin(&nodes[lifting], directory.path(), &["bans"]).contains("127.9.9.9")
+        });
         admin(&nodes[lifting], directory.path(), &["unban", "127.9.9.9"]);
         eventually("the server is listed again", || {
             nodes[banning].register(&server);

@@ -3,12 +3,12 @@
 #![cfg(target_os = "linux")]
 
 use rallypoint_harness::{
-    CABLES, GameServer, Lobby, RedisServer, SecondMachine, eventually, is_inside_a_namespace, rallypoint,
+    CABLES, CLUSTER_SECRET, GameServer, Lobby, RedisServer, SecondMachine, eventually, is_inside_a_namespace,
+    rallypoint,
 };
 use std::{thread, time::Duration};
 
 const LEASE: &str = "lobby.lease=12s";
-const SECRET: &str = "the secret of the tests' cluster";
 
 /// Only with all seeds, because leases have to end.
 #[test]
@@ -21,11 +21,10 @@ fn one_node_is_cut_off_from_the_store() {
     let machine = SecondMachine::start();
     let [to_the_store, to_the_servers] = CABLES;
     let Some(store) = RedisServer::start(&["--bind", "0.0.0.0", "--protected-mode", "no"]) else { return };
-    let near = Lobby::builder().variable("RALLYPOINT_CLUSTER_SECRET", SECRET);
-    let near = near.set(&format!("cluster.url={}", store.url())).set("cluster.node=near").set(LEASE).start();
+    let near = Lobby::builder().node(&store.url(), "near").set(LEASE).start();
     let home = tempfile::tempdir().unwrap();
     let mut command = rallypoint(home.path());
-    command.env("RALLYPOINT_CLUSTER_SECRET", SECRET).args(["serve", "--legacy", "off", "--http", "off"]);
+    command.env("RALLYPOINT_CLUSTER_SECRET", CLUSTER_SECRET).args(["serve", "--legacy", "off", "--http", "off"]);
     command.args(["--lobby", &format!("{}:0", to_the_servers.there), "--set", LEASE, "--set", "cluster.node=far"]);
     command.args(["--cluster", &format!("redis://{}:{}", to_the_store.here, store.port())]);
     let far = Lobby::spawn(&mut machine.command(&command), 1);

@@ -9,8 +9,7 @@ use std::{
 };
 
 fn node(store: &RedisServer, name: &str) -> Lobby {
-    let builder = Lobby::builder().variable("RALLYPOINT_CLUSTER_SECRET", "the secret of the tests' cluster");
-    let node = builder.set(&format!("cluster.url={}", store.url())).set(&format!("cluster.node={name}")).start();
+    let node = Lobby::builder().node(&store.url(), name).start();
     node.wait_until_logged("joined the cluster");
     node
 }

@@ -1,9 +1,10 @@
 //! Nodes of neighbouring versions work together: what only a later version knows is ignored, and what an earlier one does not write is
 //! not needed. A store with the layout of another version is refused and left as it is.
 
-use rallypoint_harness::{GameServer, Lobby, RedisServer, eventually, http_get, rallypoint, stderr, stdout};
+use rallypoint_harness::{
+    CLUSTER_SECRET, GameServer, Lobby, RedisServer, eventually, http_get, rallypoint, stderr, stdout,
+};
 
-const SECRET: &str = "the secret of the tests' cluster";
 const META: &str = "{rp:rallypoint}:meta";
 
 /// What a node of a later version writes: an entry with further flags and an unknown origin, and its record with further fields.
@@ -32,9 +33,7 @@ const LATER_RECORD: &str = "
 
 fn nodes(store: &RedisServer) -> [Lobby; 2] {
     ["a", "b"].map(|name| {
-        let builder = Lobby::builder().variable("RALLYPOINT_CLUSTER_SECRET", SECRET);
-        let builder = builder.set(&format!("cluster.url={}", store.url())).set(&format!("cluster.node={name}"));
-        let node = builder.start();
+        let node = Lobby::builder().node(&store.url(), name).start();
         node.wait_until_logged("joined the cluster");
         node
     })
@@ -113,7 +112,7 @@ fn a_store_with_an_unknown_layout_is_refused_and_left_as_it_is() {
         command(&store, &["XADD", "{rp:rallypoint}:log", "5-0", "of", "another version"]);
         let mut serve = rallypoint(home.path());
         serve.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "off", "--http", "off", "--cluster", &store.url()]);
-        let output = serve.env("RALLYPOINT_CLUSTER_SECRET", SECRET).output().unwrap();
+        let output = serve.env("RALLYPOINT_CLUSTER_SECRET", CLUSTER_SECRET).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
         assert!(stderr(&output).contains(expected), "{}", stderr(&output));
         assert_eq!(store.command(&["XLEN", "{rp:rallypoint}:log"]), "1");
