@@ -77,12 +77,15 @@ pub enum QueryProtocol {
     Session,
 }
 
+/// A datagram and its sender.
+type Received = (SocketAddr, Vec<u8>);
+
 /// A game server that answers queries over UDP until the test ends.
 #[derive(Debug)]
 pub struct MockServer {
     /// Address it answers at.
     pub addr: SocketAddr,
-    received: Arc<Mutex<Vec<(SocketAddr, Vec<u8>)>>>,
+    received: Arc<Mutex<Vec<Received>>>,
 }
 
 impl MockServer {
