@@ -89,6 +89,8 @@ pub struct ClusterStatus {
     pub name: String,
     /// Whether the node has everything and is in contact with the store.
     pub is_connected: bool,
+    /// Whether the node was started a short time ago, and has not had the servers of the others yet.
+    pub is_joining: bool,
     /// What is wrong, if the node is not connected.
     pub problem: Option<ClusterProblem>,
     /// When the store last answered.

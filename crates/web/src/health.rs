@@ -65,6 +65,12 @@ async fn ready(State(state): State<Arc<AppState>>) -> Result<Response, Problem> 
     } else if !state.live.is_current() {
         problems.push("the list is still being loaded");
     }
+    let is_node = state.lobby.cluster().is_some();
+    let cluster_status = state.lobby.cluster_status();
+    // Later, a node without contact serves what it knows.
+    if is_node && cluster_status.as_ref().is_none_or(|status| status.is_joining) {
+        problems.push("the servers of other nodes are being loaded");
+    }
     if !problems.is_empty() {
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, problems.join("; ")));
     }
@@ -75,10 +81,9 @@ async fn ready(State(state): State<Arc<AppState>>) -> Result<Response, Problem> 
         Some(stats) if stats.written == 0 && stats.dropped == 0 && stats.pending <= 1 => "starting",
         Some(_) => "failing",
     };
-    let cluster_status = state.lobby.cluster_status();
     let cluster_problem = cluster_status.as_ref().and_then(|status| status.problem).map(Into::into);
     let cluster = match cluster_status {
-        None if state.lobby.cluster().is_none() => "off",
+        None if !is_node => "off",
         Some(status) if status.is_connected => "connected",
         _ => "disconnected",
     };

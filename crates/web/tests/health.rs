@@ -4,6 +4,7 @@ use crate::common;
 
 use common::{Server, Site, wait_until};
 use rallypoint_history::{History, HistoryOptions, Observation};
+use rallypoint_lobby::{ClusterProblem, ClusterStatus, LobbyOptions, NodeIdentity};
 use rallypoint_web::WebOptions;
 
 #[test]
@@ -58,4 +59,29 @@ fn a_clock_set_back_makes_the_history_degraded() {
     assert_eq!(readiness_at(1_800_000_000), ["ready", "writing"]);
     assert_eq!(readiness_at(1_800_000_000 - 240), ["degraded", "failing"]);
     assert_eq!(readiness_at(1_800_000_000 + 60), ["ready", "writing"]);
+}
+
+#[test]
+fn a_node_is_ready_when_it_has_the_servers_of_the_others() {
+    let identity = NodeIdentity { name: "a".into(), public_id_key: [1; 16] };
+    let lobby = LobbyOptions { cluster: Some(identity), ..LobbyOptions::default() };
+    let site = Site::with_lobby(lobby, WebOptions::default(), |_| {});
+    let link = site.lobby.cluster().unwrap();
+    let problem = Some(ClusterProblem { code: "loading", summary: "they are being loaded" });
+    let joining = ClusterStatus { is_joining: true, problem, ..ClusterStatus::default() };
+    let is_loading = |response: &common::Response| {
+        response.status == 503 && response.json()["detail"] == "the servers of other nodes are being loaded"
+    };
+    wait_until("it is not ready before it has contact", || Some(site.get("/readyz")).filter(is_loading));
+    link.set_status(joining.clone());
+    assert!(is_loading(&site.get("/readyz")));
+    for (status, expected) in [
+        (ClusterStatus { is_connected: true, ..ClusterStatus::default() }, "ready"),
+        // An outage, or a start without the store that takes too long.
+        (ClusterStatus { is_joining: false, ..joining }, "degraded"),
+    ] {
+        link.set_status(status);
+        let response = site.get("/readyz");
+        assert_eq!((response.status, response.json()["status"].clone()), (200, expected.into()));
+    }
 }

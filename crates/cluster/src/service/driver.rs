@@ -43,6 +43,10 @@ const REREAD_INTERVAL: Duration = Duration::from_secs(300);
 /// Interval at which the state is published.
 const STATUS_INTERVAL: Duration = Duration::from_millis(500);
 
+/// Time after its start for which a node without the servers of the others is not ready. After that it is useful with its own: a store
+/// that fails just then must not keep it out.
+const JOIN_TIME: Duration = Duration::from_secs(30);
+
 /// Connections to the store: the log is read on one of its own, because that waits.
 #[derive(Clone, Debug)]
 pub(super) struct Connections {
@@ -65,6 +69,7 @@ pub(super) struct Driver {
     /// Random number of this node.
     id: u64,
     node: ClusterNode,
+    started: Instant,
     lobby: LobbyService,
     link: ClusterLink,
     connections: Option<Connections>,
@@ -109,6 +114,7 @@ impl Driver {
         Self {
             id: config.node,
             node: ClusterNode::new(config, now),
+            started: now,
             bans: lobby.admin().map(rallypoint_lobby::AdminStore::subscribe),
             options,
             client,
@@ -413,6 +419,7 @@ impl Driver {
         self.link.set_status(ClusterStatus {
             name: self.options.node_name.clone(),
             is_connected,
+            is_joining: !self.contact.has_joined() && now < self.started + JOIN_TIME,
             problem: (!is_connected).then(|| problem(self.node.state())),
             last_contact: self.contact.has_joined().then(|| self.node.last_contact()),
             outage_limit: self.options.outage_limit,
