@@ -211,7 +211,10 @@ impl StoreClient {
                 let mut command = redis::cmd("XREAD");
                 command.arg("COUNT").arg(LOG_RECORDS).arg("BLOCK").arg(milliseconds(LOG_TIMEOUT));
                 command.arg("STREAMS").arg(&self.keys.all[LOG]).arg(format!("{after}-0"));
-                Ok(replies::log(connection.query(&command).await?))
+                match connection.query(&command).await {
+                    Err(error) if is_unblocked(&error) => Ok(replies::log(Value::Nil)),
+                    reply => Ok(replies::log(reply?)),
+                }
             }
         }
     }
@@ -275,6 +278,12 @@ impl StoreClient {
             }
         }
     }
+}
+
+/// Whether the store ended a request that was waiting, because its role has changed. Whether it can still be used, the next request
+/// shows.
+fn is_unblocked(error: &RedisError) -> bool {
+    error.code() == Some("UNBLOCKED")
 }
 
 fn member(lease: &LeaseWrite) -> [u8; 17] {

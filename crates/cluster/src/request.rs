@@ -280,7 +280,7 @@ pub struct StoreError {
 }
 
 /// What a [`StoreError`] means for the node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StoreErrorKind {
     /// The store cannot be reached, or does not answer in time.
     Unreachable,

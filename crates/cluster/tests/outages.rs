@@ -328,3 +328,30 @@ fn a_slow_first_contact_is_not_an_outage() {
     assert_eq!(monitor.poll_event(start + 6 * SECOND, &node), Some(ContactEvent::Lost(error)));
     assert_eq!(monitor.poll_event(start + 7 * SECOND, &node), None);
 }
+
+#[test]
+fn each_reason_of_an_outage_is_reported_once() {
+    let start = std::time::Instant::now();
+    let config = rallypoint_cluster::NodeConfig {
+        node: 1,
+        secret_check: support::secret().check_value(),
+        outage_limit: 300 * SECOND,
+        max_servers: 100,
+    };
+    let mut node = rallypoint_cluster::ClusterNode::new(config, start);
+    let mut monitor = rallypoint_cluster::ContactMonitor::default();
+    let mut events = Vec::new();
+    let kinds = [StoreErrorKind::Unreachable, StoreErrorKind::ReadOnly, StoreErrorKind::Rejected];
+    for (second, kind) in (2..).step_by(10).zip(kinds.into_iter().cycle().take(9)) {
+        let now = start + second * SECOND;
+        let (id, _) = node.poll_request(now).unwrap();
+        let error = rallypoint_cluster::StoreError { kind, message: "no".into() };
+        node.handle_reply(now, now, id, Err(error));
+        events.extend(monitor.poll_event(now, &node));
+    }
+    let [ContactEvent::Lost(first), ContactEvent::OtherReason(second), ContactEvent::OtherReason(third)] = &events[..]
+    else {
+        panic!("{events:?}")
+    };
+    assert_eq!([first.kind, second.kind, third.kind], kinds);
+}

@@ -1,6 +1,6 @@
 //! A store that cannot be used is reported in one sentence that says what to do.
 
-use rallypoint_cluster::{Request, StoreClient, StoreErrorKind};
+use rallypoint_cluster::{Reply, Request, StoreClient, StoreErrorKind};
 use rallypoint_harness::RedisServer;
 
 async fn error(url: &str) -> (StoreErrorKind, String) {
@@ -119,6 +119,20 @@ async fn a_store_that_refuses_changes() {
         let _ = server.command(&repair);
         client.execute(&mut connection, &tick).await.unwrap();
     }
+}
+
+/// A master that becomes a replica ends requests that wait. It can still be read: that it refuses changes is the reason of the outage.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reading_the_log_goes_on_when_a_master_is_demoted() {
+    let Some(server) = RedisServer::start(&[]) else { return };
+    let client = StoreClient::new(&server.url().parse().unwrap(), "test").unwrap();
+    let mut connection = client.connect().await.unwrap();
+    let read = tokio::spawn(async move { client.execute(&mut connection, &Request::ReadLog { after: 0 }).await });
+    rallypoint_harness::eventually("the request waits", || {
+        server.command(&["INFO", "clients"]).contains("blocked_clients:1")
+    });
+    let _ = server.command(&["REPLICAOF", "127.0.0.1", "1"]);
+    assert_eq!(read.await.unwrap(), Ok(Reply::Log { records: Vec::new(), is_malformed: false }));
 }
 
 #[test]

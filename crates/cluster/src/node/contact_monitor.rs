@@ -1,8 +1,11 @@
 //! When an outage of the store begins and ends, for displays and the log.
 
 use super::{ClusterNode, NodeState};
-use crate::StoreError;
-use std::time::{Duration, Instant};
+use crate::{StoreError, StoreErrorKind};
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 /// Time without contact that is not worth a message: a reconnection usually succeeds at once.
 const GRACE: Duration = Duration::from_secs(1);
@@ -14,6 +17,8 @@ pub enum ContactEvent {
     Joined,
     /// An outage has begun, for this reason.
     Lost(StoreError),
+    /// The outage goes on, for a reason that was not reported yet.
+    OtherReason(StoreError),
     /// The store does not let the node take part, for this reason.
     Refused(String),
     /// The outage, or the refusal, has ended.
@@ -29,7 +34,7 @@ enum Shown {
     Refusal,
 }
 
-/// Follows a node, so that each outage is reported once when it begins, and once when it ends.
+/// Follows a node, so that each outage is reported once when it begins, once for each further reason, and once when it ends.
 ///
 /// A store that answers some requests and fails others (without memory, a replica, a user without a right) is one outage, although a
 /// node that tries again has contact for a moment each time.
@@ -37,6 +42,8 @@ enum Shown {
 pub struct ContactMonitor {
     shown: Shown,
     has_joined: bool,
+    /// The reasons of this outage that were reported. They can alternate.
+    reasons: HashSet<StoreErrorKind>,
 }
 
 impl ContactMonitor {
@@ -58,7 +65,14 @@ impl ContactMonitor {
                 if now.saturating_duration_since(node.last_contact()) > GRACE && node.stats().failures > 0 =>
             {
                 self.shown = Shown::Outage;
+                self.reasons = HashSet::from([error.kind]);
                 Some(ContactEvent::Lost(error.clone()))
+            }
+            // A store that was emptied is filled at once.
+            (NodeState::Disconnected(error), Shown::Outage)
+                if error.kind != StoreErrorKind::Emptied && self.reasons.insert(error.kind) =>
+            {
+                Some(ContactEvent::OtherReason(error.clone()))
             }
             (NodeState::Refused(reason), Shown::Joining | Shown::Contact | Shown::Outage) => {
                 self.shown = Shown::Refusal;

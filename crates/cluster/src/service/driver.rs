@@ -348,6 +348,9 @@ impl Driver {
                     "no contact with the cluster's store: {error}. {consequence}"
                 );
             }
+            Some(ContactEvent::OtherReason(error)) => {
+                tracing::warn!(reason = error.kind.code(), "the cluster's store still cannot be used: {error}");
+            }
             Some(ContactEvent::Refused(detail)) => {
                 let reason = REFUSED.code;
                 tracing::error!(
