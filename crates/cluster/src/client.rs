@@ -4,6 +4,7 @@ mod bounded_connection;
 mod bounded_stream;
 mod connection;
 mod error;
+mod foreign_keys;
 mod info;
 mod messages;
 mod replies;
@@ -103,7 +104,10 @@ impl StoreClient {
         let url = self.connector.url();
         let reply = tokio::time::timeout(wait, self.try_execute(connection, request)).await;
         let reply = reply.map_err(|_| error::timeout(url))?;
-        reply.map_err(|error| store_error(url, &error))?.ok_or_else(|| error::unexpected(url))
+        match reply {
+            Ok(reply) => reply.ok_or_else(|| error::unexpected(url)),
+            Err(error) => Err(self.name_foreign_key(connection, store_error(url, &error)).await),
+        }
     }
 
     /// Claims a reachability check for a time. Returns a valid result of another node, or that node's claim, if there is one.

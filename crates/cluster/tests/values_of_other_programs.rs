@@ -51,3 +51,26 @@ async fn a_decision_replaces_one_with_an_impossible_time() {
         assert_eq!(server.command(&["HGET", "{rp:test}:ban", "name"]), format!("{time} 0 {{}}"));
     }
 }
+
+/// The store's own error does not say which key has another type.
+#[tokio::test]
+async fn a_key_of_another_type_is_named() {
+    let Some(server) = RedisServer::start(&[]) else { return };
+    for part in ["meta", "entry", "at", "lease", "tomb", "log", "node", "ban", "msg"] {
+        let (client, mut connection, _) = open(&server).await;
+        let key = format!("{{rp:test}}:{part}");
+        let _ = server.command(&["DEL", &key]);
+        let _ = server.command(&["SET", &key, "x"]);
+        let problem = client.status().await.problem.unwrap_or_default();
+        assert!(problem.contains(&format!("the key {key} is a string")), "{problem}");
+        let report = Some(b"{}".to_vec());
+        let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report };
+        // The log is written anew; bans and messages are not needed for the list.
+        let is_needed = ["meta", "entry", "lease", "node"].contains(&part);
+        match client.execute(&mut connection, &tick).await {
+            Err(error) => assert!(is_needed && error.message.contains(&key), "{part}: {error:?}"),
+            Ok(reply) => assert!(!is_needed, "{part}: {reply:?}"),
+        }
+        let _ = server.command(&["DEL", &key]);
+    }
+}

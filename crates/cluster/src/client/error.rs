@@ -181,6 +181,18 @@ pub(super) fn part_of_a_cluster(url: &StoreUrl) -> StoreError {
     StoreError { kind: StoreErrorKind::Rejected, message }
 }
 
+/// A key of the cluster with a value of another type.
+pub(super) fn foreign(url: &StoreUrl, key: &str, found: &str, expected: &str) -> StoreError {
+    let found = one_line(found);
+    StoreError {
+        kind: StoreErrorKind::Foreign,
+        message: format!(
+            "the store at {url} has other values where those of this cluster should be: the key {key} is a {found}, not a {expected}. \
+             Delete it, or choose another cluster.name"
+        ),
+    }
+}
+
 pub(super) fn unexpected(url: &StoreUrl) -> StoreError {
     StoreError {
         kind: StoreErrorKind::Unreachable,

@@ -46,8 +46,10 @@ impl StoreClient {
     pub(crate) async fn newest_message(&self, connection: &mut StoreConnection) -> Result<MessageId, StoreError> {
         let mut command = redis::cmd("EVALSHA");
         command.arg(self.scripts.hash(Script::NewestMessage)).arg(1).arg(self.message_key());
-        let id: String = self.read(connection, &command).await?;
-        Ok(MessageId::parse(&id).unwrap_or_default())
+        match self.read::<String>(connection, &command).await {
+            Ok(id) => Ok(MessageId::parse(&id).unwrap_or_default()),
+            Err(error) => Err(self.name_message_key(connection, error).await),
+        }
     }
 
     /// Messages after this one; waits some seconds if there are none.
@@ -59,11 +61,13 @@ impl StoreClient {
         let mut command = redis::cmd("XREAD");
         command.arg("COUNT").arg(READ_COUNT).arg("BLOCK").arg(milliseconds(READ_TIMEOUT));
         command.arg("STREAMS").arg(self.message_key()).arg(after.to_string());
-        let value: Value = self.read_within(READ_TIMEOUT + REQUEST_TIMEOUT, connection, &command).await?;
-        Ok(replies::messages_of_stream(value))
+        match self.read_within::<Value>(READ_TIMEOUT + REQUEST_TIMEOUT, connection, &command).await {
+            Ok(value) => Ok(replies::messages_of_stream(value)),
+            Err(error) => Err(self.name_message_key(connection, error).await),
+        }
     }
 
-    fn message_key(&self) -> String {
+    pub(super) fn message_key(&self) -> String {
         format!("{}:msg", self.keys.prefix)
     }
 }

@@ -152,10 +152,21 @@ impl StoreClient {
         status.role = info.role;
         status.used_memory = info.used_memory;
         status.max_memory = info.max_memory;
+        let foreign = self.find_foreign_key(connection).await?;
+        let result = self.read_content(connection, status, now).await;
+        foreign.map_or(result, Err)
+    }
+
+    /// Reads what the nodes have written.
+    async fn read_content(
+        &self,
+        connection: &mut StoreConnection,
+        status: &mut StoreStatus,
+        now: u64,
+    ) -> Result<(), StoreError> {
         self.read_meta(connection, status).await?;
         status.servers = Some(self.count(connection, "HLEN", ENTRY).await?);
         status.log_records = Some(self.count(connection, "XLEN", LOG).await?);
-        status.bans = Some(self.count(connection, "HLEN", BAN).await?);
         let access = self.write_access(connection).await?;
         status.is_writable = match access {
             WriteAccess::Accepted => Some(true),
@@ -179,6 +190,7 @@ impl StoreClient {
                 round_trip_ms: node.report.round_trip_us as f64 / 1_000.0,
             })
             .collect();
+        status.bans = Some(self.count(connection, "HLEN", BAN).await?);
         match access {
             WriteAccess::Refused(error) => Err(error),
             WriteAccess::Accepted | WriteAccess::NoRight => Ok(()),
