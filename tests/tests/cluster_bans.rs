@@ -190,11 +190,20 @@ fn a_value_of_another_program_in_place_of_bans_or_messages_is_reported_once() {
             eventually("it is counted", || http_get(node.http(), "/metrics").1.lines().any(|known| known == line));
         }
     }
-    admin(&nodes[0], &["ban", "127.9.9.9"]);
+    eventually("the node reports it", || {
+        let (status, body) = http_get(nodes[0].http(), "/readyz");
+        status == 200 && body.contains(r#""status":"degraded""#) && body.contains(r#""code":"bans_not_shared""#)
+    });
+    let (_, warning) = admin(&nodes[0], &["ban", "127.9.9.9"]);
+    assert!(warning.contains("this holds at this node only"), "{warning}");
     nodes[0].register(&GameServer::named("a"));
     nodes.iter().for_each(|node| node.wait_until_listed(&["a"]));
     assert_eq!(store.command(&["GET", KEY]), "another program's", "it is left alone");
-    let _ = store.command(&["DEL", KEY, message_key]);
+    let _ = store.command(&["DEL", KEY]);
+    eventually("the messages are the problem", || {
+        http_get(nodes[0].http(), "/readyz").1.contains(r#""code":"messages_not_shared""#)
+    });
+    let _ = store.command(&["DEL", message_key]);
     for node in &nodes {
         node.wait_until_logged("bans are shared with the other nodes again");
         node.wait_until_logged("the results of probes are shared with the other nodes again");
@@ -202,6 +211,7 @@ fn a_value_of_another_program_in_place_of_bans_or_messages_is_reported_once() {
         problems.iter().for_each(|(problem, _)| assert_eq!(node.log().matches(problem).count(), 1, "{}", node.log()));
     }
     eventually("the other node has the ban", || admin(&nodes[1], &["bans"]).0.contains("127.9.9.9"));
+    eventually("nothing is wrong", || http_get(nodes[0].http(), "/readyz").1.contains(r#""status":"ready""#));
 }
 
 #[test]

@@ -91,7 +91,7 @@ pub struct ClusterStatus {
     pub is_connected: bool,
     /// Whether the node was started a short time ago, and has not had the servers of the others yet.
     pub is_joining: bool,
-    /// What is wrong, if the node is not connected.
+    /// What is wrong, if the node is not connected, or if it cannot share something although it is.
     pub problem: Option<ClusterProblem>,
     /// When the store last answered.
     pub last_contact: Option<Instant>,
@@ -105,7 +105,7 @@ pub struct ClusterStatus {
     pub counters: Vec<(&'static str, u64)>,
 }
 
-/// Why a node is not connected, for everyone: it does not name the store.
+/// Why a node is not connected, or what it cannot share, for everyone: it does not name the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClusterProblem {
     /// A short name, for programs. The log has the same, with the whole error.

@@ -33,7 +33,7 @@ struct Ready {
     history: &'static str,
     /// `connected`, `disconnected` or `off`.
     cluster: &'static str,
-    /// Why the cluster is disconnected. The whole error is in the log only, because it contains the address of the store.
+    /// Why the cluster is disconnected, or what is not shared. The whole error is in the log only, because it contains the address of the store.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster_problem: Option<ClusterProblemView>,
     /// `writing`, `failing` or `off`.
@@ -81,7 +81,8 @@ async fn ready(State(state): State<Arc<AppState>>) -> Result<Response, Problem> 
         Some(stats) if stats.written == 0 && stats.dropped == 0 && stats.pending <= 1 => "starting",
         Some(_) => "failing",
     };
-    let cluster_problem = cluster_status.as_ref().and_then(|status| status.problem).map(Into::into);
+    let cluster_problem: Option<ClusterProblemView> =
+        cluster_status.as_ref().and_then(|status| status.problem).map(Into::into);
     let cluster = match cluster_status {
         None if !is_node => "off",
         Some(status) if status.is_connected => "connected",
@@ -93,8 +94,9 @@ async fn ready(State(state): State<Arc<AppState>>) -> Result<Response, Problem> 
         Some(_) => "writing",
     };
     let proxy = if state.unnamed_proxy.is_present() { "untrusted" } else { "ok" };
+    let is_cluster_healthy = cluster != "disconnected" && cluster_problem.is_none();
     let is_healthy =
-        save == "saved" && history != "failing" && cluster != "disconnected" && export != "failing" && proxy == "ok";
+        save == "saved" && history != "failing" && is_cluster_healthy && export != "failing" && proxy == "ok";
     let status = if is_healthy { "ready" } else { "degraded" };
     let ready = Ready { status, save, history, cluster, cluster_problem, export, proxy };
     Ok(([(header::CONTENT_TYPE, JSON), NO_STORE], serde_json::to_vec(&ready).unwrap_or_default()).into_response())

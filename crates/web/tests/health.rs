@@ -78,7 +78,9 @@ fn a_node_is_ready_when_it_has_the_servers_of_the_others() {
     for (status, expected) in [
         (ClusterStatus { is_connected: true, ..ClusterStatus::default() }, "ready"),
         // An outage, or a start without the store that takes too long.
-        (ClusterStatus { is_joining: false, ..joining }, "degraded"),
+        (ClusterStatus { is_joining: false, ..joining.clone() }, "degraded"),
+        // Something is not shared.
+        (ClusterStatus { is_joining: false, is_connected: true, ..joining }, "degraded"),
     ] {
         link.set_status(status);
         let response = site.get("/readyz");

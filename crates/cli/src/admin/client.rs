@@ -87,14 +87,15 @@ impl Client {
         self.send("DELETE", path, &[]).await.map(drop)
     }
 
-    /// Why the lobby has no contact with its cluster; `None` if it has, or is not a node of one.
+    /// Why the lobby cannot share bans with its cluster; `None` if it can, or is not a node of one.
     pub async fn cluster_problem(&self) -> Option<String> {
         let to = HttpUrl { path: "/readyz".into(), ..self.url.clone() };
         let request = HttpRequest { method: "GET", headers: &[], body: &[] };
         let response = http::send(&to, request, &self.config).await.ok()?;
         let ready: Value = serde_json::from_slice(&response.body).ok()?;
-        (ready["cluster"] == "disconnected").then(|| {
-            let detail = ready["cluster_problem"]["detail"].as_str().unwrap_or("see its log");
+        let problem = &ready["cluster_problem"];
+        (ready["cluster"] == "disconnected" || problem["code"] == "bans_not_shared").then(|| {
+            let detail = problem["detail"].as_str().unwrap_or("see its log");
             text::sanitize(detail).into_owned()
         })
     }

@@ -377,6 +377,14 @@ impl Driver {
         self.is_foreign_bans_logged = is_foreign;
     }
 
+    /// What is not shared with the other nodes, although there is contact.
+    fn sharing_problem(&self) -> Option<ClusterProblem> {
+        if self.node.has_foreign_bans() {
+            return Some(BANS_NOT_SHARED);
+        }
+        self.messenger.stats().is_foreign.load(Relaxed).then_some(MESSAGES_NOT_SHARED)
+    }
+
     fn publish_status(&mut self, now: Instant) {
         self.next_status = now + STATUS_INTERVAL;
         let stats = self.node.stats();
@@ -423,7 +431,7 @@ impl Driver {
             name: self.options.node_name.clone(),
             is_connected,
             is_joining: !self.contact.has_joined() && now < self.started + JOIN_TIME,
-            problem: (!is_connected).then(|| problem(self.node.state())),
+            problem: if is_connected { self.sharing_problem() } else { Some(problem(self.node.state())) },
             last_contact: self.contact.has_joined().then(|| self.node.last_contact()),
             outage_limit: self.options.outage_limit,
             round_trip,
@@ -467,6 +475,19 @@ fn duration_text(duration: Duration) -> String {
 /// Why a node that must not take part is not connected.
 const REFUSED: ClusterProblem =
     ClusterProblem { code: "refused", summary: "the nodes in the store have another secret or version" };
+
+/// Another program's value is in place of the bans.
+const BANS_NOT_SHARED: ClusterProblem = ClusterProblem {
+    code: "bans_not_shared",
+    summary: "bans are not shared with the other nodes: their key in the store has another program's value",
+};
+
+/// Another program's value is in place of the messages.
+const MESSAGES_NOT_SHARED: ClusterProblem = ClusterProblem {
+    code: "messages_not_shared",
+    summary: "latencies and the results of probes are not shared with the other nodes: their key in the store has another program's \
+              value",
+};
 
 /// Why a node is not connected.
 fn problem(state: &NodeState) -> ClusterProblem {

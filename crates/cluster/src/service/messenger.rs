@@ -17,7 +17,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
@@ -47,6 +47,8 @@ pub(super) struct MessageStats {
     pub sent: AtomicU64,
     pub received: AtomicU64,
     pub malformed: AtomicU64,
+    /// Whether another program's value is in place of the messages.
+    pub is_foreign: AtomicBool,
 }
 
 /// The name of a node, and the outcomes that it knows.
@@ -162,7 +164,7 @@ impl Messenger {
             if self.0.connection.get().is_some() {
                 let Err(error) = self.try_receive(&mut position).await;
                 position.is_skipping = error.kind == StoreErrorKind::TooLarge;
-                if error.kind == StoreErrorKind::Foreign && !std::mem::replace(&mut position.is_foreign, true) {
+                if error.kind == StoreErrorKind::Foreign && !self.0.stats.is_foreign.swap(true, Relaxed) {
                     self.0.stats.malformed.fetch_add(1, Relaxed);
                     tracing::error!("latencies and the results of probes are not shared with the other nodes: {error}");
                 }
@@ -175,7 +177,7 @@ impl Messenger {
         let mut connection = self.0.client.connect().await?;
         // Requests that were sent before this node received messages have timed out.
         let newest = self.0.client.newest_message(&mut connection).await?;
-        if std::mem::take(&mut position.is_foreign) {
+        if self.0.stats.is_foreign.swap(false, Relaxed) {
             tracing::info!("latencies and the results of probes are shared with the other nodes again");
         }
         if newest < position.last {
@@ -308,8 +310,6 @@ struct StreamPosition {
     idle_reads: u32,
     /// Whether a message was too large to be read.
     is_skipping: bool,
-    /// Whether another program's value is where the messages should be.
-    is_foreign: bool,
     responses: ResponseLimit,
 }
 
