@@ -41,8 +41,14 @@ local function wrong_type(key, expected)
   return redis.error_reply('WRONGTYPE the key ' .. key .. ' is a ' .. found .. ', not a ' .. expected)
 end
 
+-- Whether a value can be an entry. Values that cannot are deleted where they are found: the nodes notice that the store has fewer
+-- servers than they know, and the nodes of these servers write them again.
+local function is_entry(value)
+  return #value >= 13 and #value <= MAX_ENTRY and string.byte(value, 1) == 1
+end
+
 local function parse(value)
-  if not value or #value < 13 or #value > MAX_ENTRY or string.byte(value, 1) ~= 1 then return nil end
+  if not value or not is_entry(value) then return nil end
   local n4 = string.byte(value, 12)
   local n6 = string.byte(value, 13 + n4)
   if (n4 ~= 0 and n4 ~= 12) or (n6 ~= 0 and n6 ~= 36) then return nil end

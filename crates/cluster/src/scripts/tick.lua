@@ -7,6 +7,8 @@ local MAX_EXPIRED = 500
 -- Limits beyond which a row cannot be a node's report.
 local MAX_NODES, MAX_ROW = 1000, 2048
 local DAY = 86400000
+-- Number of entries that are checked when leases are ended.
+local SAMPLE = 10
 -- Leases are ended this often, in ms, however many nodes there are.
 local EXPIRY_INTERVAL = 800
 -- Time in ms in which the nodes renew all leases after an outage of the store, before any of them ends.
@@ -55,6 +57,11 @@ if is_expiry then
     end
   end
   redis.call('ZREMRANGEBYSCORE', TOMB, '-inf', string.format('%.0f', time - 120000))
+  -- Another program may have overwritten entries. If it was many of them, a few show it; the rest is found when a node reads everything.
+  local sample = redis.call('HRANDFIELD', ENTRY, SAMPLE, 'WITHVALUES')
+  for index = 1, #sample, 2 do
+    if not is_entry(sample[index + 1]) then redis.call('HDEL', ENTRY, sample[index]) end
+  end
 end
 -- If there are more, the next call ends them at once.
 if has_more == '1' then redis.call('HSET', META, 'expired', string.format('%.0f', expired)) end
