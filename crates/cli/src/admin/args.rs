@@ -153,7 +153,7 @@ pub struct NoteArgs {
 
 const MORE: &str = "\
 Examples:
-  rallypoint admin token | install -m 600 /dev/stdin /etc/rallypoint/token
+  rallypoint admin token | install -D -m 600 /dev/stdin /etc/rallypoint/token
   rallypoint admin bans
   rallypoint admin ban 203.0.113.0/24 --reason floods --for 7d
   rallypoint admin ban --name '*casino*' --until 2027-01-31

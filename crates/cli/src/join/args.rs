@@ -50,8 +50,9 @@ Examples:
   echo /who | rallypoint join play.example.org --name bot
       prints the answer and leaves
 
-Keys of servers are remembered in $XDG_DATA_HOME/rallypoint/known_servers (or
-under ~/.local/share). A server that no longer has its key is not joined.
+A key that was given with --key is remembered in
+$XDG_DATA_HOME/rallypoint/known_servers (or under ~/.local/share). A server that
+no longer has its key is not joined.
 
 Piped lines are sent at the rate that a room accepts: four lines at once, and
 then two per second.

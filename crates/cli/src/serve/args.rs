@@ -84,7 +84,7 @@ Examples:
 Settings:
   Flags override environment variables, which override the file.
   Each setting has a variable: lobby.lease is RALLYPOINT_LOBBY_LEASE.
-  Names of lobbies ([lobby.names]) and bans ([[ban]]) belong into the file; they
+  Names of lobbies ([lobby.names]) and bans ([[ban]]) belong in the file; they
   have no flags of their own.
 
 Signals:
