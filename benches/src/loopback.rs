@@ -86,39 +86,65 @@ pub fn rallypoint(encryption: Encryption, size: usize, packed: bool, count: u32)
     let mut client = PolledClient::connect(address, options).expect("a socket");
     let mut buffer = Vec::new();
     let player = join(&mut server, &mut client, &mut buffer);
-    let (mut sent, mut received) = (0, 0);
     let message = vec![7; size];
-    let turn = turn_messages(packed);
+    let receive_buffer = &mut Vec::new();
+    exchange(
+        count,
+        turn_messages(packed),
+        |most| {
+            server.poll();
+            while let Some(event) = server.next_event(&mut buffer) {
+                check_server(&event);
+            }
+            let sent = send_up_to(most, || server.send(player, &message));
+            server.flush();
+            sent
+        },
+        || {
+            client.poll();
+            let mut received = 0;
+            while let Some(event) = client.next_event(receive_buffer) {
+                received += messages_in(&event);
+            }
+            client.flush();
+            received
+        },
+    )
+}
+
+/// Both sides in turn: `send` sends at most the given number of messages and `receive` reads what has arrived. Both return how
+/// many.
+fn exchange(count: u32, turn: u32, mut send: impl FnMut(u32) -> u32, mut receive: impl FnMut() -> u32) -> Cost {
+    let (mut sent, mut received) = (0, 0);
     measure(count, |meter, until| {
         while received < until {
-            meter.of(0, || {
-                server.poll();
-                while let Some(event) = server.next_event(&mut buffer) {
-                    assert!(!matches!(event, ServerEvent::Disconnected(..)), "{event:?}");
-                }
-                let most = until.min(sent + turn);
-                while sent < most {
-                    match server.send(player, &message) {
-                        Ok(()) => sent += 1,
-                        Err(SendError::WouldBlock) => break,
-                        Err(error) => panic!("{error}"),
-                    }
-                }
-                server.flush();
-            });
-            meter.of(1, || {
-                client.poll();
-                while let Some(event) = client.next_event(&mut buffer) {
-                    match event {
-                        ClientEvent::Message => received += 1,
-                        ClientEvent::Disconnected(reason) => panic!("{reason}"),
-                        _ => {}
-                    }
-                }
-                client.flush();
-            });
+            sent += meter.of(0, || send(turn.min(until - sent)));
+            received += meter.of(1, &mut receive);
         }
     })
+}
+
+fn check_server(event: &ServerEvent) {
+    assert!(!matches!(event, ServerEvent::Disconnected(..)), "{event:?}");
+}
+
+fn send_up_to<T>(most: u32, mut send: impl FnMut() -> Result<T, SendError>) -> u32 {
+    for sent in 0..most {
+        match send() {
+            Ok(_) => {}
+            Err(SendError::WouldBlock) => return sent,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    most
+}
+
+fn messages_in(event: &ClientEvent) -> u32 {
+    match event {
+        ClientEvent::Message => 1,
+        ClientEvent::Disconnected(reason) => panic!("{reason}"),
+        _ => 0,
+    }
 }
 
 /// Messages of a reliable channel, through the same sockets.
@@ -145,37 +171,30 @@ pub fn channel(encryption: Encryption, size: usize, count: u32) -> Cost {
         assert!(start.elapsed() < Duration::from_secs(5), "no login over loopback");
     }
     let player = server.players().next().expect("a player");
-    let (mut sent, mut received, message) = (0, 0, vec![7; size]);
-    measure(count, |meter, until| {
-        while received < until {
-            meter.of(0, || {
-                server.poll();
-                while let Some(event) = server.next_event(&mut received_message) {
-                    assert!(!matches!(event, ServerEvent::Disconnected(..)), "{event:?}");
-                }
-                let most = until.min(sent + turn_messages(false));
-                while sent < most {
-                    match server.send(player, channel, &message) {
-                        Ok(_) => sent += 1,
-                        Err(SendError::WouldBlock) => break,
-                        Err(error) => panic!("{error}"),
-                    }
-                }
-                server.flush();
-            });
-            meter.of(1, || {
-                client.poll();
-                while let Some(event) = client.next_event(&mut received_message) {
-                    match event {
-                        ClientEvent::Message => received += 1,
-                        ClientEvent::Disconnected(reason) => panic!("{reason}"),
-                        _ => {}
-                    }
-                }
-                client.flush();
-            });
-        }
-    })
+    let message = vec![7; size];
+    let mut sender_message = ChannelMessage::default();
+    exchange(
+        count,
+        turn_messages(false),
+        |most| {
+            server.poll();
+            while let Some(event) = server.next_event(&mut sender_message) {
+                check_server(&event);
+            }
+            let sent = send_up_to(most, || server.send(player, channel, &message));
+            server.flush();
+            sent
+        },
+        || {
+            client.poll();
+            let mut received = 0;
+            while let Some(event) = client.next_event(&mut received_message) {
+                received += messages_in(&event);
+            }
+            client.flush();
+            received
+        },
+    )
 }
 
 /// Datagrams of this size and nothing else, with one system call each: what the system alone costs.
@@ -187,22 +206,19 @@ pub fn system_calls(size: usize, count: u32) -> Cost {
     let [sender, receiver] = [0; 2].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port"));
     receiver.set_nonblocking(true).expect("a socket that does not wait");
     let to = receiver.local_addr().expect("an address");
-    let (message, mut buffer, mut received) = (vec![7; size], vec![0; 2 * size], 0);
-    measure(count, |meter, until| {
-        while received < until {
-            meter.of(0, || {
-                // As many as a receive buffer of the default size holds.
-                for _ in 0..64 {
-                    sender.send_to(&message, to).expect("a datagram over loopback");
-                }
-            });
-            meter.of(1, || {
-                while receiver.recv_from(&mut buffer).is_ok() {
-                    received += 1;
-                }
-            });
-        }
-    })
+    let (message, mut buffer) = (vec![7; size], vec![0; 2 * size]);
+    // As many per turn as a receive buffer of the default size holds.
+    exchange(
+        count,
+        64,
+        |most| {
+            for _ in 0..most {
+                sender.send_to(&message, to).expect("a datagram over loopback");
+            }
+            most
+        },
+        || (0..).take_while(|_| receiver.recv_from(&mut buffer).is_ok()).count() as u32,
+    )
 }
 
 /// Logs the client in.

@@ -108,7 +108,7 @@ fn a_server_that_registers_at_two_nodes_is_verified_by_one() {
 }
 
 /// Only with all seeds, because it takes two minutes: a node counts as gone after ten seconds, and servers have their turn once
-/// per minute, watched ones twice. With so many servers each node has some.
+/// per minute, watched ones twice. There are 24 servers, so that each node owns some of them.
 #[test]
 fn the_servers_of_a_node_that_dies_are_probed_by_another() {
     if std::env::var_os("RALLYPOINT_SEEDS").is_some() {

@@ -58,17 +58,32 @@ fn sentinel_names_another_store_after_a_failover() {
     eventually("the new master has both servers", || replica.command(&["HLEN", "{rp:rallypoint}:entry"]) == "2");
 }
 
+/// A store that accepts only TLS, with a certificate that it has signed itself.
+pub struct EncryptedStore {
+    pub server: RedisServer,
+    /// The file of its certificate.
+    pub certificate: String,
+    pub directory: tempfile::TempDir,
+}
+
+impl EncryptedStore {
+    pub fn start() -> Option<Self> {
+        let certificate = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).display().to_string();
+        fs::write(path("cert.pem"), certificate.cert.pem()).unwrap();
+        fs::write(path("key.pem"), certificate.signing_key.serialize_pem()).unwrap();
+        let (cert, key) = (path("cert.pem"), path("key.pem"));
+        let files =
+            ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-ca-cert-file", &cert, "--tls-auth-clients", "no"];
+        let server = RedisServer::start(&files)?;
+        Some(Self { server, certificate: cert, directory })
+    }
+}
+
 #[test]
 fn an_encrypted_store_needs_a_certificate_that_is_trusted() {
-    let certificate = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| directory.path().join(name).display().to_string();
-    fs::write(path("cert.pem"), certificate.cert.pem()).unwrap();
-    fs::write(path("key.pem"), certificate.signing_key.serialize_pem()).unwrap();
-    let (cert, key) = (path("cert.pem"), path("key.pem"));
-    let files =
-        ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-ca-cert-file", &cert, "--tls-auth-clients", "no"];
-    let Some(store) = RedisServer::start(&files) else { return };
+    let Some(EncryptedStore { server: store, certificate: cert, directory }) = EncryptedStore::start() else { return };
     let url = format!("rediss://127.0.0.1:{}", store.port());
     let trusting = |name| node(&url, name).variable("SSL_CERT_FILE", &cert).start();
     let nodes = [trusting("a"), trusting("b")];

@@ -1,8 +1,8 @@
 //! A store that a node cannot use: it exits at its start with one sentence that says what to do, after a few seconds at most.
 
+use crate::cluster_stores::EncryptedStore;
 use rallypoint_harness::{CLUSTER_SECRET, RedisServer, rallypoint, stderr};
 use std::{
-    fs,
     io::{Read, Write},
     net::{TcpListener, TcpStream},
     thread,
@@ -108,17 +108,9 @@ fn a_host_that_does_not_exist_and_a_port_without_a_server() {
 /// The other kind of address, for a store with and without TLS.
 #[test]
 fn an_encrypted_and_an_unencrypted_port() {
-    let certificate = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| directory.path().join(name).display().to_string();
-    fs::write(path("cert.pem"), certificate.cert.pem()).unwrap();
-    fs::write(path("key.pem"), certificate.signing_key.serialize_pem()).unwrap();
-    let (cert, key) = (path("cert.pem"), path("key.pem"));
-    let files =
-        ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-ca-cert-file", &cert, "--tls-auth-clients", "no"];
-    let Some(encrypted) = RedisServer::start(&files) else { return };
+    let Some(encrypted) = EncryptedStore::start() else { return };
     let Some(plain) = RedisServer::start(&[]) else { return };
-    let text = refusal(&encrypted.url());
+    let text = refusal(&encrypted.server.url());
     assert!(text.contains("requires TLS: write rediss://"), "{text}");
     let text = refusal(&plain.url().replace("redis", "rediss"));
     assert!(text.contains("does not use TLS: write redis://"), "{text}");

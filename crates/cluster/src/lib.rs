@@ -11,6 +11,23 @@
 //! [`ClusterNode`] decides what to write, what to apply and when to read everything again. It has no sockets and no clock. Its
 //! [`Request`]s are executed by a store; its [`Update`]s go to the
 //! [`Registry`](rallypoint_lobby_proto::Registry).
+//!
+//! ```
+//! use rallypoint_cluster::{ClusterNode, NodeConfig, NodeState, RequestKind, StoreError, StoreErrorKind};
+//! use std::time::{Duration, Instant};
+//!
+//! let now = Instant::now();
+//! let config =
+//!     NodeConfig { node: 7, secret_check: [0; 16], outage_limit: Duration::from_secs(300), max_servers: 100_000 };
+//! let mut node = ClusterNode::new(config, now);
+//! // The first request opens the store. Here it cannot be reached: the node tries again later.
+//! let (id, request) = node.poll_request(now).expect("a request");
+//! assert_eq!(request.kind(), RequestKind::Open);
+//! let error = StoreError { kind: StoreErrorKind::Unreachable, message: "connection refused".into() };
+//! node.handle_reply(now, now, id, Err(error));
+//! assert!(matches!(node.state(), NodeState::Disconnected(_)));
+//! assert!(node.poll_timeout().is_some_and(|retry| retry > now));
+//! ```
 #![forbid(unsafe_code)]
 
 mod client;

@@ -4,10 +4,12 @@ mod awaited_responses;
 mod bans;
 mod checks;
 mod connection;
+mod contact_log;
 mod driver;
 mod messenger;
 mod namesakes;
 mod outages;
+mod problem;
 
 use crate::{ClusterNode, ClusterSecret, NodeConfig, NodeState, StoreClient, StoreError, StoreUrl};
 use driver::Driver;

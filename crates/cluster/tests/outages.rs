@@ -3,9 +3,11 @@
 
 use crate::support;
 
-use rallypoint_cluster::{ContactEvent, NodeState, RequestKind, StoreErrorKind};
+use rallypoint_cluster::{
+    ClusterNode, ContactEvent, ContactMonitor, NodeConfig, NodeState, RequestKind, StoreError, StoreErrorKind,
+};
 use rallypoint_lobby_proto::RegistrationOutcome;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::{World, server};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -22,6 +24,12 @@ fn cluster() -> World {
     world.run(SECOND);
     assert_listed(&mut world, 6);
     world
+}
+
+/// A node that has no contact yet.
+fn lone_node(now: Instant) -> ClusterNode {
+    let secret_check = support::secret().check_value();
+    ClusterNode::new(NodeConfig { node: 1, secret_check, outage_limit: 300 * SECOND, max_servers: 100 }, now)
 }
 
 fn refresh(world: &mut World) {
@@ -282,14 +290,10 @@ fn records_that_were_trimmed_from_the_log_lead_to_reading_everything() {
 fn a_node_with_another_secret_is_refused() {
     let mut world = cluster();
     let other = rallypoint_cluster::ClusterSecret::new("another secret of the tests").unwrap();
-    let config = rallypoint_cluster::NodeConfig {
-        node: 99,
-        secret_check: other.check_value(),
-        outage_limit: 300 * SECOND,
-        max_servers: 100,
-    };
+    let config =
+        NodeConfig { node: 99, secret_check: other.check_value(), outage_limit: 300 * SECOND, max_servers: 100 };
     let now = world.now + world.nodes[2].ahead;
-    world.nodes[2].node = rallypoint_cluster::ClusterNode::new(config, now);
+    world.nodes[2].node = ClusterNode::new(config, now);
     world.run(SECOND);
     let NodeState::Refused(reason) = world.nodes[2].node.state() else { panic!("it was not refused") };
     assert!(reason.contains("another secret"), "{reason}");
@@ -312,18 +316,12 @@ fn an_outage_before_the_first_contact_is_reported_once() {
 
 #[test]
 fn a_slow_first_contact_is_not_an_outage() {
-    let start = std::time::Instant::now();
-    let config = rallypoint_cluster::NodeConfig {
-        node: 1,
-        secret_check: support::secret().check_value(),
-        outage_limit: 300 * SECOND,
-        max_servers: 100,
-    };
-    let mut node = rallypoint_cluster::ClusterNode::new(config, start);
-    let mut monitor = rallypoint_cluster::ContactMonitor::default();
+    let start = Instant::now();
+    let mut node = lone_node(start);
+    let mut monitor = ContactMonitor::default();
     let (id, _) = node.poll_request(start).unwrap();
     assert_eq!(monitor.poll_event(start + 5 * SECOND, &node), None);
-    let error = rallypoint_cluster::StoreError { kind: StoreErrorKind::Unreachable, message: "no".into() };
+    let error = StoreError { kind: StoreErrorKind::Unreachable, message: "no".into() };
     node.handle_reply(start, start + 6 * SECOND, id, Err(error.clone()));
     assert_eq!(monitor.poll_event(start + 6 * SECOND, &node), Some(ContactEvent::Lost(error)));
     assert_eq!(monitor.poll_event(start + 7 * SECOND, &node), None);
@@ -331,21 +329,15 @@ fn a_slow_first_contact_is_not_an_outage() {
 
 #[test]
 fn each_reason_of_an_outage_is_reported_once() {
-    let start = std::time::Instant::now();
-    let config = rallypoint_cluster::NodeConfig {
-        node: 1,
-        secret_check: support::secret().check_value(),
-        outage_limit: 300 * SECOND,
-        max_servers: 100,
-    };
-    let mut node = rallypoint_cluster::ClusterNode::new(config, start);
-    let mut monitor = rallypoint_cluster::ContactMonitor::default();
+    let start = Instant::now();
+    let mut node = lone_node(start);
+    let mut monitor = ContactMonitor::default();
     let mut events = Vec::new();
     let kinds = [StoreErrorKind::Unreachable, StoreErrorKind::ReadOnly, StoreErrorKind::Rejected];
     for (second, kind) in (2..).step_by(10).zip(kinds.into_iter().cycle().take(9)) {
         let now = start + second * SECOND;
         let (id, _) = node.poll_request(now).unwrap();
-        let error = rallypoint_cluster::StoreError { kind, message: "no".into() };
+        let error = StoreError { kind, message: "no".into() };
         node.handle_reply(now, now, id, Err(error));
         events.extend(monitor.poll_event(now, &node));
     }

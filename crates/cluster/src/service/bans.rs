@@ -12,6 +12,7 @@ use std::{
     collections::HashMap,
     time::{SystemTime, UNIX_EPOCH},
 };
+use tokio::sync::broadcast;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -79,6 +80,26 @@ pub(super) fn parse(value: &[u8]) -> Option<BanDecision> {
     Some(BanDecision { change, since })
 }
 
+/// What the node receives of the operator's changes of bans.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Received {
+    Decision(BanDecision),
+    /// There were more changes than wait for a subscriber.
+    Missed,
+}
+
+/// The next change of a ban by the operator of this node. Returns `None` at once if there is no store of bans.
+pub(super) async fn receive(bans: &mut Option<broadcast::Receiver<BanDecision>>) -> Option<Received> {
+    match bans.as_mut()?.recv().await {
+        Ok(decision) => Some(Received::Decision(decision)),
+        Err(broadcast::error::RecvError::Lagged(_)) => Some(Received::Missed),
+        Err(broadcast::error::RecvError::Closed) => {
+            *bans = None;
+            None
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,5 +125,18 @@ mod tests {
         {
             assert_eq!(parse(garbage), None);
         }
+    }
+
+    #[tokio::test]
+    async fn changes_that_were_missed_are_reported() {
+        let (sender, receiver) = broadcast::channel(2);
+        let mut bans = Some(receiver);
+        let decision = |since| BanDecision { change: BanChange::Lifted(network()), since };
+        (0..5).for_each(|since| drop(sender.send(decision(since))));
+        assert_eq!(receive(&mut bans).await, Some(Received::Missed));
+        assert_eq!(receive(&mut bans).await, Some(Received::Decision(decision(3))));
+        drop(sender);
+        assert_eq!(receive(&mut bans).await, Some(Received::Decision(decision(4))));
+        assert_eq!(receive(&mut bans).await, None);
     }
 }

@@ -4,13 +4,15 @@ use super::{
     ClusterOptions, bans,
     checks::StoreChecks,
     connection::{SharedConnection, no_connection},
+    contact_log,
     messenger::Messenger,
     namesakes::Namesakes,
     outages::Outages,
+    problem::{BANS_NOT_SHARED, MESSAGES_NOT_SHARED, problem},
 };
 use crate::{
-    ClusterNode, ContactEvent, ContactMonitor, FORMAT, NodeConfig, NodeReport, NodeState, Reply, Request, RequestId,
-    RequestKind, StoreClient, StoreConnection, StoreError, Update, report::ReportedNode, reported_nodes,
+    ClusterNode, ContactMonitor, FORMAT, NodeConfig, NodeReport, NodeState, Reply, Request, RequestId, RequestKind,
+    StoreClient, StoreConnection, StoreError, Update, report::ReportedNode, reported_nodes,
 };
 use rallypoint_lobby::{BanDecision, ClusterLink, ClusterNodeStatus, ClusterProblem, ClusterStatus, LobbyService};
 use rallypoint_lobby_proto::ApplyOutcome;
@@ -155,13 +157,13 @@ impl Driver {
                 Some(finished) = self.requests.join_next() => self.handle_finished(finished),
                 () = self.link.changed(), if self.node.free_changes() > 0 => {}
                 _ = sweeps.tick() => self.sweep().await,
-                Some(received) = receive_ban(&mut self.bans) => match received {
-                    ReceivedBan::Decision(decision) => {
+                Some(received) = bans::receive(&mut self.bans) => match received {
+                    bans::Received::Decision(decision) => {
                         if !bans::share(&mut self.node, decision) {
                             self.set_left_out_bans(self.left_out_bans.max(1));
                         }
                     }
-                    ReceivedBan::Missed => self.node.reread_bans(),
+                    bans::Received::Missed => self.node.reread_bans(),
                 },
                 () = tokio::time::sleep_until(wake.into()) => {}
                 _ = stopped.changed(), if end.is_none() => end = Some(Instant::now() + Duration::from_millis(300)),
@@ -207,7 +209,9 @@ impl Driver {
             self.is_shown_connected = is_connected;
             self.publish_status(now);
         }
-        self.log_contact(event);
+        if let Some(event) = event {
+            contact_log::write(&event, &self.node, &self.contact, self.options.outage_limit);
+        }
         self.log_foreign_bans();
     }
 
@@ -331,37 +335,6 @@ impl Driver {
         }
     }
 
-    /// Logs the loss of contact once, and its return.
-    fn log_contact(&self, event: Option<ContactEvent>) {
-        match event {
-            Some(ContactEvent::Joined) => tracing::info!(servers = self.node.stats().servers, "joined the cluster"),
-            // Not the number of servers: an empty store is being filled again.
-            Some(ContactEvent::Regained) => tracing::info!("in contact with the cluster's store again"),
-            Some(ContactEvent::Lost(error)) => {
-                let consequence = if self.contact.has_joined() {
-                    format!("Servers of other nodes stay listed for {}", duration_text(self.options.outage_limit))
-                } else {
-                    "Only servers that register at this node are listed".into()
-                };
-                tracing::warn!(
-                    reason = error.kind.code(),
-                    "no contact with the cluster's store: {error}. {consequence}"
-                );
-            }
-            Some(ContactEvent::OtherReason(error)) => {
-                tracing::warn!(reason = error.kind.code(), "the cluster's store still cannot be used: {error}");
-            }
-            Some(ContactEvent::Refused(detail)) => {
-                let reason = REFUSED.code;
-                tracing::error!(
-                    reason,
-                    "this node does not take part in the cluster any more, until the store accepts it: {detail}"
-                );
-            }
-            None => {}
-        }
-    }
-
     /// Logs once that bans cannot be shared, and that they can again.
     fn log_foreign_bans(&mut self) {
         let is_foreign = self.node.has_foreign_bans();
@@ -462,88 +435,4 @@ async fn open(client: &StoreClient, id: RequestId, request: &Request) -> Result<
     let sent = Instant::now();
     let reply = client.execute(&mut commands, request).await?;
     Ok(Finished { id, sent, reply: Ok(reply), connections: Some(Connections { commands, reader }) })
-}
-
-/// `90 seconds` or `5 minutes`.
-fn duration_text(duration: Duration) -> String {
-    match duration.as_secs() {
-        seconds @ 0..120 => format!("{seconds} seconds"),
-        seconds => format!("{} minutes", seconds / 60),
-    }
-}
-
-/// Why a node that must not take part is not connected.
-const REFUSED: ClusterProblem =
-    ClusterProblem { code: "refused", summary: "the nodes in the store have another secret or version" };
-
-/// Another program's value is in place of the bans.
-const BANS_NOT_SHARED: ClusterProblem = ClusterProblem {
-    code: "bans_not_shared",
-    summary: "bans are not shared with the other nodes: their key in the store has another program's value",
-};
-
-/// Another program's value is in place of the messages.
-const MESSAGES_NOT_SHARED: ClusterProblem = ClusterProblem {
-    code: "messages_not_shared",
-    summary: "latencies and the results of probes are not shared with the other nodes: their key in the store has another program's \
-              value",
-};
-
-/// Why a node is not connected.
-fn problem(state: &NodeState) -> ClusterProblem {
-    match state {
-        NodeState::Disconnected(error) => ClusterProblem { code: error.kind.code(), summary: error.kind.summary() },
-        NodeState::Refused(_) => REFUSED,
-        NodeState::Loading | NodeState::Following => {
-            ClusterProblem { code: "loading", summary: "the servers of other nodes are being loaded" }
-        }
-    }
-}
-
-/// What the node receives of the operator's changes of bans.
-#[derive(Debug, PartialEq, Eq)]
-enum ReceivedBan {
-    Decision(BanDecision),
-    /// There were more changes than wait for a subscriber.
-    Missed,
-}
-
-/// The next change of a ban by the operator of this node. Returns `None` at once if there is no store of bans.
-async fn receive_ban(bans: &mut Option<broadcast::Receiver<BanDecision>>) -> Option<ReceivedBan> {
-    match bans.as_mut()?.recv().await {
-        Ok(decision) => Some(ReceivedBan::Decision(decision)),
-        Err(broadcast::error::RecvError::Lagged(_)) => Some(ReceivedBan::Missed),
-        Err(broadcast::error::RecvError::Closed) => {
-            *bans = None;
-            None
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rallypoint_lobby::BanChange;
-    use rallypoint_lobby_proto::BanSubject;
-
-    #[test]
-    fn short_limits_are_in_seconds() {
-        for (seconds, expected) in [(10, "10 seconds"), (119, "119 seconds"), (120, "2 minutes"), (300, "5 minutes")] {
-            assert_eq!(duration_text(Duration::from_secs(seconds)), expected);
-        }
-    }
-
-    #[tokio::test]
-    async fn changes_that_were_missed_are_reported() {
-        let (sender, receiver) = broadcast::channel(2);
-        let mut bans = Some(receiver);
-        let subject = BanSubject::network("203.0.113.0/24".parse().unwrap()).unwrap();
-        let decision = |since| BanDecision { change: BanChange::Lifted(subject.clone()), since };
-        (0..5).for_each(|since| drop(sender.send(decision(since))));
-        assert_eq!(receive_ban(&mut bans).await, Some(ReceivedBan::Missed));
-        assert_eq!(receive_ban(&mut bans).await, Some(ReceivedBan::Decision(decision(3))));
-        drop(sender);
-        assert_eq!(receive_ban(&mut bans).await, Some(ReceivedBan::Decision(decision(4))));
-        assert_eq!(receive_ban(&mut bans).await, None);
-    }
 }
