@@ -50,10 +50,11 @@ pub struct LobbyList {
 }
 
 /// The bytes of a list reply and nothing else: a slow client keeps no more than these in memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ListReply {
     count: [u8; 4],
     chunks: Vec<Arc<Vec<u8>>>,
+    size: usize,
 }
 
 /// A part of a list, as bytes and as servers.
@@ -136,7 +137,20 @@ impl LobbyList {
     }
 }
 
+impl Default for ListReply {
+    /// The reply without servers.
+    fn default() -> Self {
+        Self::new(0, Vec::new())
+    }
+}
+
 impl ListReply {
+    fn new(count: u32, chunks: Vec<Arc<Vec<u8>>>) -> Self {
+        let count = count.to_be_bytes();
+        let size = count.len() + chunks.iter().map(|chunk| chunk.len()).sum::<usize>();
+        Self { count, chunks, size }
+    }
+
     /// Number of servers.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -157,6 +171,6 @@ impl ListReply {
     /// Size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.pieces().map(<[u8]>::len).sum()
+        self.size
     }
 }

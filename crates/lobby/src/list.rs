@@ -235,8 +235,9 @@ impl Shared {
         // without registering the socket.
         let mut step = Step::Again;
         while step == Step::Again && connection.exchange.phase() != Phase::Drain {
-            step = self.advance(&mut connection);
+            step = connection.exchange.advance(&connection.socket, &self.replies, &self.counters);
         }
+        self.record(&mut connection, step);
         match step {
             Step::Again => self.drain_queue.push(connection),
             Step::Read | Step::Write => {
@@ -283,8 +284,13 @@ impl Shared {
 
     /// Continues the exchange without waiting, and updates the connection's entry in the table.
     fn advance(&self, connection: &mut Connection) -> Step {
-        let Connection { socket, exchange, guard } = connection;
-        let step = exchange.advance(socket, &self.replies, &self.counters);
+        let step = connection.exchange.advance(&connection.socket, &self.replies, &self.counters);
+        self.record(connection, step);
+        step
+    }
+
+    /// Updates the connection's entry in the table after a step.
+    fn record(&self, Connection { exchange, guard, .. }: &mut Connection, step: Step) {
         guard.set_phase(exchange.phase(), exchange.since());
         match (step, exchange.reply()) {
             (Step::Write, Some(reply)) => guard.hold(reply, clock::now()),
@@ -292,7 +298,6 @@ impl Shared {
             (Step::End, _) if exchange.phase() != Phase::Drain && guard.is_open() => self.counters.broken(),
             _ => {}
         }
-        step
     }
 
     /// Deadline of the exchange's current phase.

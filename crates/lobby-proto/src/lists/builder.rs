@@ -306,7 +306,7 @@ impl LobbyBuilder {
         let used = self.chunks.iter_mut().filter(|chunk| !chunk.members.is_empty());
         let (chunks, servers) =
             used.map(|chunk| chunk.build(work)).map(|Chunk { bytes, servers }| (bytes, servers)).unzip();
-        let reply = ListReply { count: (self.count as u32).to_be_bytes(), chunks };
+        let reply = ListReply::new(self.count as u32, chunks);
         LobbyList { reply: Arc::new(reply), servers, version }
     }
 }

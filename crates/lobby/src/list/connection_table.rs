@@ -5,11 +5,13 @@
 //! network with the most connections.
 
 use super::{ListLimits, exchange::Phase, reply::Reply, reset_on_close};
+use foldhash::quality::RandomState;
 use rallypoint_limit::{Lan, Net, Site};
+use slab::Slab;
 use socket2::Socket;
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     hash::Hash,
     net::{IpAddr, Shutdown},
     sync::{
@@ -41,22 +43,26 @@ pub(super) struct ConnectionTable {
     state: Mutex<State>,
 }
 
-/// Key of a connection. Keys sort by phase, and by age within a phase.
+/// Key of a connection. Keys sort by age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ConnectionKey {
-    phase: Phase,
     /// Number of connections admitted before this one.
     number: u64,
+    /// Its index in the slab, where a later connection may have taken its place.
+    index: usize,
 }
+
+/// Number of connections by prefix. The addresses are chosen by strangers, so the hash has a random key.
+type Counts<K> = HashMap<K, usize, RandomState>;
 
 #[derive(Debug, Default)]
 struct State {
-    entries: BTreeMap<ConnectionKey, Entry>,
+    entries: Slab<Entry>,
     /// Number of the next connection.
     next: u64,
-    per_address: HashMap<Lan, usize>,
-    per_network: HashMap<Net, usize>,
-    per_site: HashMap<Site, usize>,
+    per_address: Counts<Lan>,
+    per_network: Counts<Net>,
+    per_site: Counts<Site>,
     /// Eviction candidates and their last progress when they were chosen; the next one to evict comes last.
     candidates: Vec<(ConnectionKey, Instant)>,
     /// When the candidates were chosen.
@@ -69,6 +75,8 @@ struct State {
 
 #[derive(Debug)]
 struct Entry {
+    number: u64,
+    phase: Phase,
     socket: Arc<Socket>,
     /// Prefix whose connections are limited.
     address: Lan,
@@ -90,6 +98,7 @@ pub(super) struct TooManyConnections;
 pub(super) struct ConnectionGuard {
     table: Arc<ConnectionTable>,
     key: ConnectionKey,
+    phase: Phase,
 }
 
 impl ConnectionTable {
@@ -140,11 +149,19 @@ impl ConnectionTable {
         *state.per_address.entry(address).or_default() += 1;
         *state.per_network.entry(network).or_default() += 1;
         *state.per_site.entry(site).or_default() += 1;
-        let key = ConnectionKey { phase: Phase::Request, number: state.next };
+        let number = state.next;
         state.next += 1;
-        let entry = Entry { socket: socket.clone(), address, network, site, progress_at: now, holds: Vec::new() };
-        state.entries.insert(key, entry);
-        Ok(ConnectionGuard { table: self.clone(), key })
+        let index = state.entries.insert(Entry {
+            number,
+            phase: Phase::Request,
+            socket: socket.clone(),
+            address,
+            network,
+            site,
+            progress_at: now,
+            holds: Vec::new(),
+        });
+        Ok(ConnectionGuard { table: self.clone(), key: ConnectionKey { number, index }, phase: Phase::Request })
     }
 
     /// Evicts one connection, if there is any.
@@ -155,11 +172,9 @@ impl ConnectionTable {
     /// Closes all connections that are in one of these phases.
     pub fn close(&self, phases: &[Phase]) {
         let mut state = self.state();
-        for &phase in phases {
-            while let Some(oldest) = state.oldest(phase) {
-                state.remove(oldest, true);
-            }
-        }
+        let is_chosen = |(_, entry): &(usize, &Entry)| phases.contains(&entry.phase);
+        let chosen: Vec<_> = state.entries.iter().filter(is_chosen).map(key_of).collect();
+        chosen.into_iter().for_each(|key| state.remove(key, true));
     }
 
     fn evict(&self, state: &mut State, now: Instant) {
@@ -169,12 +184,12 @@ impl ConnectionTable {
         loop {
             if state.candidates.is_empty() {
                 state.candidates =
-                    state.eviction_order((self.limit / MAX_CANDIDATES).clamp(1, MAX_CANDIDATES), now, |_| true);
+                    state.eviction_order((self.limit / MAX_CANDIDATES).clamp(1, MAX_CANDIDATES), now, |_, _| true);
                 state.candidates_at = Some(now);
             }
             let Some((key, progress_at)) = state.candidates.pop() else { return };
             // It may have made progress since it was chosen.
-            if state.entries.get(&key).is_some_and(|entry| entry.progress_at == progress_at) {
+            if state.entry(key).is_some_and(|entry| entry.progress_at == progress_at) {
                 self.evicted.fetch_add(1, Relaxed);
                 return state.remove(key, true);
             }
@@ -187,52 +202,56 @@ impl ConnectionTable {
 }
 
 impl State {
-    fn oldest(&self, phase: Phase) -> Option<ConnectionKey> {
-        let first = ConnectionKey { phase, number: 0 };
-        let last = ConnectionKey { phase, number: u64::MAX };
-        self.entries.range(first..=last).next().map(|(key, _)| *key)
+    /// The entry of a connection that is open.
+    fn entry(&mut self, key: ConnectionKey) -> Option<&mut Entry> {
+        self.entries.get_mut(key.index).filter(|entry| entry.number == key.number)
     }
 
     /// Up to `count` connections in the reverse of the order in which they are to be evicted, with their last progress.
     ///
     /// Connections whose reply is sent come first, then those whose request is overdue. The others are in use, but one network
-    /// should not have all of them: of the site with the most connections, and there of the network with the most, one without a request is evicted first, then the
-    /// one that has read nothing of its reply for the longest time.
+    /// should not have all of them: of the site with the most connections, and there of the network with the most, one without
+    /// a request is evicted first, then the one that has read nothing of its reply for the longest time.
     fn eviction_order(
         &self,
         count: usize,
         now: Instant,
-        is_eligible: impl Fn(&ConnectionKey) -> bool,
+        is_eligible: impl Fn(ConnectionKey, Phase) -> bool,
     ) -> Vec<(ConnectionKey, Instant)> {
-        let rank = |(&key, entry): (&ConnectionKey, &Entry)| {
+        let rank = |(index, entry): (usize, &Entry)| {
+            let key = key_of((index, entry));
             let is_overdue = now.saturating_duration_since(entry.progress_at) > REQUEST_GRACE;
             let of_site = self.per_site.get(&entry.site).copied().unwrap_or(0);
             let open = (of_site, self.per_network.get(&entry.network).copied().unwrap_or(0));
-            let (class, open) = match key.phase {
+            let (class, open) = match entry.phase {
                 Phase::Drain => (0, (0, 0)),
                 Phase::Request if is_overdue => (1, (0, 0)),
                 Phase::Request | Phase::Reply => (2, open),
             };
-            ((class, Reverse(open), key.phase, entry.progress_at, key.number), key)
+            ((class, Reverse(open), entry.phase, entry.progress_at), key)
         };
-        let mut ranked: Vec<_> = self.entries.iter().filter(|(key, _)| is_eligible(key)).map(rank).collect();
+        let mut ranked: Vec<_> =
+            self.entries.iter().filter(|&each| is_eligible(key_of(each), each.1.phase)).map(rank).collect();
         if count < ranked.len() {
             ranked.select_nth_unstable(count);
             ranked.truncate(count);
         }
         ranked.sort_unstable_by(|one, other| other.cmp(one));
-        ranked.into_iter().map(|((_, _, _, progress_at, _), key)| (key, progress_at)).collect()
+        ranked.into_iter().map(|((_, _, _, progress_at), key)| (key, progress_at)).collect()
     }
 
     /// Removes a connection. With `shutdown` its socket is shut down as well, which ends the task that serves it.
     fn remove(&mut self, key: ConnectionKey, shutdown: bool) {
-        let Some(entry) = self.entries.remove(&key) else { return };
+        if self.entry(key).is_none() {
+            return;
+        }
+        let entry = self.entries.remove(key.index);
         self.release(&entry.holds);
         decrement(&mut self.per_address, &entry.address);
         decrement(&mut self.per_network, &entry.network);
         decrement(&mut self.per_site, &entry.site);
         if shutdown {
-            if key.phase == Phase::Reply {
+            if entry.phase == Phase::Reply {
                 // An incomplete reply is useless to the client. A complete one is still delivered by the system.
                 reset_on_close(&entry.socket);
             }
@@ -257,16 +276,16 @@ impl State {
 impl ConnectionGuard {
     /// Records that the connection is in this phase now.
     pub fn set_phase(&mut self, phase: Phase, now: Instant) {
-        if phase == self.key.phase {
+        if phase == self.phase {
             return;
         }
-        let old_key = self.key;
-        self.key.phase = phase;
+        self.phase = phase;
         let mut state = self.table.state();
-        if let Some(mut entry) = state.entries.remove(&old_key) {
-            state.release(&std::mem::take(&mut entry.holds));
+        if let Some(entry) = state.entry(self.key) {
+            entry.phase = phase;
             entry.progress_at = now;
-            state.entries.insert(self.key, entry);
+            let holds = std::mem::take(&mut entry.holds);
+            state.release(&holds);
         }
     }
 
@@ -276,7 +295,7 @@ impl ConnectionGuard {
         let mut state = self.table.state();
         let state = &mut *state;
         let key = self.key;
-        let Some(entry) = state.entries.get_mut(&key) else { return };
+        let Some(entry) = state.entry(key) else { return };
         entry.progress_at = now;
         if !entry.holds.is_empty() {
             return;
@@ -289,11 +308,13 @@ impl ConnectionGuard {
             });
             *holders += 1;
         }
-        entry.holds = pieces;
+        if let Some(entry) = state.entry(key) {
+            entry.holds = pieces;
+        }
         if state.held_bytes <= self.table.held_bytes {
             return;
         }
-        let mut readers = state.eviction_order(usize::MAX, now, |other| other.phase == Phase::Reply && *other != key);
+        let mut readers = state.eviction_order(usize::MAX, now, |other, phase| phase == Phase::Reply && other != key);
         while state.held_bytes > self.table.held_bytes
             && let Some((reader, _)) = readers.pop()
         {
@@ -304,7 +325,7 @@ impl ConnectionGuard {
 
     /// Whether the connection is still in the table, that is, not evicted.
     pub fn is_open(&self) -> bool {
-        self.table.state().entries.contains_key(&self.key)
+        self.table.state().entry(self.key).is_some()
     }
 }
 
@@ -314,8 +335,12 @@ impl Drop for ConnectionGuard {
     }
 }
 
+fn key_of((index, entry): (usize, &Entry)) -> ConnectionKey {
+    ConnectionKey { number: entry.number, index }
+}
+
 /// Decrements a count, and removes it when it reaches zero.
-fn decrement<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
+fn decrement<K: Eq + Hash>(counts: &mut Counts<K>, key: &K) {
     if let Some(count) = counts.get_mut(key) {
         *count -= 1;
         if *count == 0 {

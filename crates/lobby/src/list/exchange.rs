@@ -9,6 +9,7 @@ use rallypoint_wire::{DecodeError, DecodeErrorKind, legacy, lobby::ListRequest};
 use socket2::Socket;
 use std::{
     io,
+    mem::MaybeUninit,
     net::Shutdown,
     time::{Duration, Instant},
 };
@@ -155,18 +156,19 @@ impl Exchange {
         if !is_complete {
             return Ok(Step::Write);
         }
-        counters.replied(self.since.elapsed());
+        let requested_at = self.since;
         self.reply = None;
         self.enter(Phase::Drain);
+        counters.replied(self.since.saturating_duration_since(requested_at));
         // The FIN is sent together with the reply's last bytes, which TCP_CORK has held back for it.
         socket.shutdown(Shutdown::Write)?;
         Ok(Step::Again)
     }
 
     fn drain(&mut self, socket: &Socket) -> io::Result<Step> {
-        let mut discarded = [0; 4_096];
+        let mut discarded = [MaybeUninit::uninit(); 4_096];
         for _ in 0..MAX_READS {
-            let read = recv(socket, &mut discarded)?;
+            let read = socket.recv(&mut discarded)?;
             self.drained += read;
             if read == 0 || self.drained > MAX_DRAINED {
                 return Ok(Step::End);

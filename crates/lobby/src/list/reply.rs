@@ -25,6 +25,8 @@ pub(super) struct Reply {
     piece: usize,
     /// Number of bytes of that piece that were sent.
     offset: usize,
+    /// Number of bytes of all pieces that are not yet sent.
+    left: usize,
 }
 
 #[derive(Debug)]
@@ -56,7 +58,12 @@ impl ReplySource {
 
 impl Reply {
     fn new(bytes: Bytes) -> Self {
-        Self { bytes, piece: 0, offset: 0 }
+        let left = match &bytes {
+            Bytes::Modern(list) => list.size(),
+            Bytes::File(file) => file.size(),
+            Bytes::Legacy(reply) => reply.len(),
+        };
+        Self { bytes, piece: 0, offset: 0, left }
     }
 
     pub fn legacy(reply: Arc<[u8]>) -> Self {
@@ -77,33 +84,30 @@ impl Reply {
     /// Sends as much as the system accepts now. Returns whether the reply is complete, and the number of bytes sent.
     pub fn write(&mut self, socket: &Socket) -> io::Result<(bool, usize)> {
         let mut total = 0;
-        loop {
+        while self.left > 0 {
             let (offered, result) = self.write_once(socket);
             let sent = match result {
                 Ok(sent) => sent,
-                Err(error) if total > 0 && error.kind() == io::ErrorKind::WouldBlock => return Ok((false, total)),
+                Err(error) if total > 0 && error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
             };
             total += sent;
             self.skip(sent);
-            if sent < offered || offered == 0 {
-                return Ok((offered == 0, total));
+            if sent < offered {
+                break;
             }
         }
+        Ok((self.left == 0, total))
     }
 
     /// Makes one system call. Returns the number of bytes offered, and the call's result.
     fn write_once(&self, socket: &Socket) -> (usize, io::Result<usize>) {
         if let Bytes::File(file) = &self.bytes {
-            let left = file.size() - self.offset;
-            return (left, file.send(socket, self.offset));
+            return (self.left, file.send(socket, self.offset));
         }
         let mut slices = [IoSlice::new(&[]); PIECES];
         let count = self.slices(&mut slices);
         let offered = slices[..count].iter().map(|slice| slice.len()).sum();
-        if offered == 0 {
-            return (0, Ok(0));
-        }
         (offered, socket.send_vectored_with_flags(&slices[..count], SEND_FLAGS))
     }
 
@@ -117,29 +121,26 @@ impl Reply {
         };
         match &self.bytes {
             Bytes::Modern(list) => list.pieces().skip(self.piece).take(PIECES).for_each(add),
-            Bytes::Legacy(reply) if self.piece == 0 => add(reply),
-            Bytes::Legacy(_) | Bytes::File(_) => {}
+            Bytes::Legacy(reply) => add(reply),
+            Bytes::File(_) => {}
         }
         count
     }
 
     /// Advances by a number of bytes that were sent.
     fn skip(&mut self, mut bytes: usize) {
-        if let Bytes::File(_) = self.bytes {
-            self.offset += bytes;
+        self.left -= bytes;
+        if self.left == 0 {
             return;
         }
-        let mut slices = [IoSlice::new(&[]); PIECES];
-        let count = self.slices(&mut slices);
-        let lengths = slices.map(|slice| slice.len());
-        for length in &lengths[..count] {
-            if bytes < *length {
-                self.offset += bytes;
-                return;
+        bytes += self.offset;
+        if let Bytes::Modern(list) = &self.bytes {
+            for piece in list.pieces().skip(self.piece) {
+                let Some(beyond) = bytes.checked_sub(piece.len()) else { break };
+                bytes = beyond;
+                self.piece += 1;
             }
-            bytes -= length;
-            self.piece += 1;
-            self.offset = 0;
         }
+        self.offset = bytes;
     }
 }
