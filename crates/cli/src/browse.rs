@@ -59,10 +59,15 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
 }
 
 /// Runs `rallypoint watch` in the terminal: a browser that scans repeatedly and logs changes.
-pub fn watch(scan: &ScanArgs, targets: Vec<Target>, every: Duration) -> Result<(), CommandError> {
+pub fn watch(
+    scan: &ScanArgs,
+    targets: Vec<Target>,
+    every: Duration,
+    mirrors: Option<MirrorConfig>,
+) -> Result<(), CommandError> {
     let mut model = Model::new(&targets, Favourites::default(), JoinCommands::default(), can_reach);
     model.log = Some(ChangeLog::new(crate::watch::time_of_day));
-    show(model, scan, targets, Some(every), None)
+    show(model, scan, targets, Some(every), mirrors)
 }
 
 fn show(

@@ -5,13 +5,16 @@ mod range;
 use crate::{
     error::CommandError,
     interactive_scan::lobby_hint,
+    mirror_args::{self, MirrorArgs},
     output::{details, terminal::Terminal},
     runtime,
     scan_args::ScanArgs,
 };
 use clap::ArgAction;
 use rallypoint_query::{
-    FetchedServer, ListSummary, ProbeError, ScanEvent, ScannedServer, Target, fetch_list, milliseconds, proto::Detail,
+    ListSummary, ProbeError, ScanEvent, ScannedServer, Target, milliseconds,
+    mirror::{MirrorEvent, MirroredList},
+    proto::Detail,
 };
 use range::Range;
 use std::{
@@ -23,7 +26,7 @@ use std::{
 /// Check a server or a lobby for a monitoring system
 ///
 /// In the form of Nagios plugins: one line with performance data, and the exit codes 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
-/// A target that does not answer is CRITICAL.
+/// A target that does not answer is CRITICAL; a lobby whose list --mirror has a valid copy of is a WARNING then.
 #[derive(clap::Args)]
 #[command(version, after_long_help = MORE, after_help = "Examples and exit codes: rallypoint check --help")]
 pub struct Args {
@@ -62,6 +65,9 @@ pub struct Args {
     verbose: u8,
 
     #[command(flatten)]
+    mirrors: MirrorArgs,
+
+    #[command(flatten)]
     scan: ScanArgs,
 }
 
@@ -70,6 +76,8 @@ Examples:
   rallypoint check play.example.org:6969 -w 100 -c 300
   rallypoint check session://play.example.org --warn-players 1:
   rallypoint check lobby://lobby.example.org/gg2 --crit-servers 1:
+  rallypoint check lobby://lobby.example.org \\
+      --mirror https://mirror.example.net/lobby/
 
 Ranges, as in all such plugins; a value outside raises the alarm:
   10      0 to 10
@@ -80,7 +88,7 @@ Ranges, as in all such plugins; a value outside raises the alarm:
 
 Exit codes:
   0  OK
-  1  WARNING
+  1  WARNING: also if a lobby does not answer, and --mirror has its list
   2  CRITICAL: also if there is no answer, or an invalid one
   3  UNKNOWN: wrong usage, a threshold for a value that the target does not
      report, a name that cannot be resolved, no network";
@@ -145,13 +153,34 @@ async fn check(args: &Args) -> Result<CheckReport, CommandError> {
             _ => CheckReport::failed(target, &ProbeError::NotFound),
         });
     }
+    let mut scanner = args.scan.scanner([target.clone()], None)?;
+    scanner.set_mirrors(args.mirrors.config(true));
+    scanner.begin_pass();
     let mut players = 0;
-    let add = |server: FetchedServer| players += u64::from(server.info.players.unwrap_or(0));
-    let config = args.scan.config(None);
-    Ok(match fetch_list(target, &config, add).await {
-        Ok(summary) => list_report(args, &summary, summary.has_players.then_some(players)),
-        Err(error) => CheckReport::failed(target, &error),
-    })
+    let mut copy = None;
+    let mut failed_mirrors = Vec::new();
+    while let Some(event) = scanner.next().await {
+        match event {
+            ScanEvent::Listed { server, .. } => players += u64::from(server.info.players.unwrap_or(0)),
+            ScanEvent::Mirror(_, event) => match *event {
+                MirrorEvent::Used(list) => copy = Some(list),
+                MirrorEvent::Failed { url, error } => failed_mirrors.push(mirror_args::describe_failure(&url, &error)),
+            },
+            ScanEvent::ListComplete(_, summary) => {
+                return Ok(match &copy {
+                    Some(copy) => copy_report(args, summary.servers, copy),
+                    None => list_report(args, &summary, summary.has_players.then_some(players)),
+                });
+            }
+            ScanEvent::ListFailed(_, error) => {
+                let mut report = CheckReport::failed(target, &error);
+                failed_mirrors.iter().for_each(|why| report.text += &format!("; {why}"));
+                return Ok(report);
+            }
+            ScanEvent::Answered(_) | ScanEvent::Failed(_) => {}
+        }
+    }
+    Ok(CheckReport::failed(target, &ProbeError::NotFound))
 }
 
 fn server_report(args: &Args, record: &ScannedServer) -> CheckReport {
@@ -198,6 +227,16 @@ fn list_report(args: &Args, summary: &ListSummary, players: Option<u64>) -> Chec
     if malformed > 0 {
         report.raise(CheckState::Warning, &format!("{malformed} more entries are invalid"));
     }
+    report
+}
+
+/// The lobby does not answer, but players still have a list. Its players and its ping are not current values.
+fn copy_report(args: &Args, servers: usize, copy: &MirroredList) -> CheckReport {
+    let (target, count) = (&args.target, counted(servers as u64, "server"));
+    let text = format!("{target}: {}; its list of {} ago is at {}, {count}", copy.cause, copy.age(), copy.url);
+    let mut report = CheckReport { state: CheckState::Warning, text, data: Vec::new(), details: String::new() };
+    report.measure("servers", servers as f64, "", &args.warn_servers, &args.crit_servers, "");
+    mirror_args::warnings(copy).iter().for_each(|warning| report.text += &format!("; {warning}"));
     report
 }
 

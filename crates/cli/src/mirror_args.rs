@@ -80,13 +80,16 @@ impl KeyPins for KnownLobbies {
 
 /// The copy that is shown, in one sentence.
 pub fn describe_copy(list: &MirroredList) -> String {
-    let MirroredList { lobby, url, cause, .. } = list;
-    let why = match cause {
+    format!("{} {}; showing its list of {} ago, from {}", list.lobby, describe_cause(&list.cause), list.age(), list.url)
+}
+
+/// Why a lobby's own list is not shown, as the predicate of a sentence about the lobby.
+pub fn describe_cause(cause: &ProbeError) -> &'static str {
+    match cause {
         ProbeError::NotFound | ProbeError::NoAddress(_) => "cannot be found",
         ProbeError::TimedOut(_) | ProbeError::Refused | ProbeError::NoRoute(_) => "does not answer",
         _ => "gives no list",
-    };
-    format!("{lobby} {why}; showing its list of {} ago, from {url}", list.age())
+    }
 }
 
 /// What else there is to say about the copy that is shown.

@@ -7,6 +7,7 @@ pub mod tracker;
 use crate::{
     browse,
     error::CommandError,
+    mirror_args::MirrorArgs,
     output::terminal::{Style, Terminal, wrap},
     runtime,
     scan_args::{ScanArgs, time},
@@ -53,6 +54,9 @@ pub struct Args {
     passes: Option<u64>,
 
     #[command(flatten)]
+    mirrors: MirrorArgs,
+
+    #[command(flatten)]
     scan: ScanArgs,
 }
 
@@ -63,6 +67,8 @@ Examples:
   rallypoint watch lobby://lobby.example.org/vanguard --jsonl >> events.jsonl
   rallypoint watch lobby://lobby.example.org --jsonl |
       jq -r 'select(.event == \"player_joined\") | .player'
+  rallypoint watch lobby://lobby.example.org \\
+      --mirror https://mirror.example.net/lobby/
 
 Events:
   appeared       a server was found: .server has all details; .at_first is true
@@ -74,6 +80,9 @@ Events:
   back           the server answers again
   gone           the server is no longer listed
   list_failed    a list cannot be read: .error, .message; its servers are kept
+  list_copied    the list cannot be read: .error; its servers come from the copy
+                 of a .mirror, .age_s old
+  mirror_failed  the copy of a .mirror is not used: .message
   list_back      the list can be read again
   Each has .time and .event, and .id, .name, .address of the server, or .list.
 
@@ -89,7 +98,7 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
     invalid.iter().for_each(print_stderr);
     let is_terminal = io::stdout().is_terminal() && io::stdin().is_terminal() && browse::can_draw();
     if is_terminal && !args.lines && !args.jsonl && args.passes.is_none() {
-        return browse::watch(&args.scan, targets, args.interval);
+        return browse::watch(&args.scan, targets, args.interval, args.mirrors.config(false));
     }
     runtime::block_on(print_events(args, targets))
 }
@@ -104,6 +113,7 @@ async fn print_events(args: &Args, targets: Vec<Target>) -> Result<(), CommandEr
     let mut signals = Signals::to_stop().map_err(CommandError::failed)?;
     let names: Vec<_> = targets.iter().map(ToString::to_string).collect();
     let mut scanner = args.scan.repeated_scanner(targets, args.interval)?;
+    scanner.set_mirrors(args.mirrors.config(true));
     let mut tracker = ChangeTracker::default();
     let silences = FirstSilences::default();
     let mut printer =

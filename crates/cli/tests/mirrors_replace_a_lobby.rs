@@ -1,4 +1,4 @@
-//! `list --mirror` shows the list of a lobby that is gone, from a plain web server, if the lobby has signed it (W121, W122).
+//! `--mirror` reads the list of a lobby that is gone, from a plain web server, if the lobby has signed it (W121, W122).
 
 use rallypoint_harness::{GameServer, Lobby, Process, StaticFiles, eventually, http_get, run, skip, stderr, stdout};
 use rallypoint_query::lobby_names;
@@ -151,6 +151,47 @@ fn w122_an_old_copy_is_refused() {
         stderr(&output).contains("old, and copies are used for at most 1 second; --mirror-max-age allows more")
     });
     assert_eq!(mirrored.list(home.path(), &["--mirror-max-age", "7d"]).status.code(), Some(0));
+}
+
+#[test]
+fn w121_a_monitor_is_warned_while_only_the_copy_is_left() {
+    let home = tempfile::tempdir().unwrap();
+    let mirrored = Mirrored::start(&[]);
+    let target = format!("lobby://{}", mirrored.lobby.v4());
+    let mirror = mirrored.mirror.url();
+    let check = |more: &[&str]| {
+        let output = run(home.path(), [&["check", &*target, "--timeout", "1s", "--mirror", &*mirror], more].concat());
+        (output.status.code(), stdout(&output))
+    };
+    let (code, text) = check(&[]);
+    assert!(code == Some(0) && text.starts_with(&format!("RALLYPOINT OK - {target}, 2 servers, ")), "{text}");
+    mirrored.lobby.kill();
+    let (code, text) = check(&["--warn-players", "1:", "--crit-ping", "100"]);
+    assert!(code == Some(1) && text.starts_with(&format!("RALLYPOINT WARNING - {target}: refused: ")), "{text}");
+    assert!(text.contains(&format!(" ago is at {mirror}, 2 servers")) && text.contains("| servers=2;;;0;\n"), "{text}");
+    let (code, text) = check(&["--crit-servers", "3:"]);
+    assert!(code == Some(2) && text.contains("servers 2"), "the thresholds hold: {text}");
+    fs::write(mirrored.copy.path().join("servers.signed"), "nothing").unwrap();
+    let (code, text) = check(&[]);
+    assert!(code == Some(2) && text.contains(&format!("; {mirror}: the copy is not used: ")), "{text}");
+}
+
+#[test]
+fn w121_watch_continues_with_the_copy() {
+    let home = tempfile::tempdir().unwrap();
+    let mirrored = Mirrored::start(&[]);
+    mirrored.lobby.kill();
+    let target = format!("lobby://{}", mirrored.lobby.v4());
+    let mirror = mirrored.mirror.url();
+    let args = ["watch", &*target, "--jsonl", "--passes", "2", "-i", "1ms", "--timeout", "1s", "--mirror", &*mirror];
+    let output = run(home.path(), args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let events: Vec<Value> = stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let named = |name: &str| events.iter().filter(|event| event["event"] == name).collect::<Vec<_>>();
+    let copied = named("list_copied");
+    assert_eq!((copied.len(), &copied[0]["error"], &copied[0]["mirror"]), (1, &"refused".into(), &mirror.into()));
+    assert!(copied[0]["age_s"].is_u64() && copied[0]["list"] == *target, "{copied:?}");
+    assert_eq!((named("appeared").len(), named("list_failed").len(), named("gone").len()), (2, 0, 0));
 }
 
 /// The block for nginx in docs/operating.md publishes a copy as it is.

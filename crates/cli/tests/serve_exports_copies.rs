@@ -142,6 +142,24 @@ fn w120_the_key_stays_the_same_and_the_api_states_it() {
 }
 
 #[test]
+fn w120_the_page_shows_the_key_and_the_command_for_mirrors() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = format!("export.directory={}", home.path().join("copy").display());
+    let lobby = Lobby::with(&[&directory]);
+    let key = fs::read_to_string(home.path().join("copy/rallypoint.pub")).unwrap();
+    let key = key.lines().nth(1).unwrap().to_owned();
+    let page = |lobby: &Lobby| http_get(lobby.http(), "/lobbies").1;
+    assert!(page(&lobby).contains(&format!("<pre class=\"snippet\">{key}</pre>")), "{}", page(&lobby));
+    let mirrors = "export.mirrors=https://a.example/m/,https://b.example/";
+    let lobby = Lobby::with(&[&directory, mirrors, "export.hosts=lobby.example.org"]);
+    let page = page(&lobby).replace("<span class=\"option\">", "").replace("</span>", "");
+    // Each lobby of this test has a key of its own.
+    let command = "<pre class=\"snippet\">rallypoint list lobby.example.org --mirror https://a.example/m/ --mirror https://b.example/ --mirror-key RW";
+    assert!(page.contains(command), "{page}");
+    assert!(!http_get(Lobby::start().http(), "/lobbies").1.contains("mirror"), "only if copies are written");
+}
+
+#[test]
 fn w120_a_stopped_lobby_leaves_its_last_list_and_an_empty_start_keeps_it() {
     let home = tempfile::tempdir().unwrap();
     let copy = home.path().join("copy");

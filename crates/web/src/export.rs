@@ -63,6 +63,8 @@ pub struct ExportSettings {
     pub max_age: Duration,
     /// The address of the live page. Default: none.
     pub page_url: Option<String>,
+    /// Where copies are published, for the live page. Default: none.
+    pub mirrors: Vec<String>,
     /// Title of the page. Default: "Rallypoint".
     pub title: String,
     /// Names of the lists.
@@ -86,6 +88,7 @@ impl Default for ExportSettings {
             hosts: Vec::new(),
             max_age: Duration::from_secs(24 * 60 * 60),
             page_url: None,
+            mirrors: Vec::new(),
             title: "Rallypoint".into(),
             names: LobbyNames::default(),
         }
@@ -176,6 +179,11 @@ impl ExportService {
             last: last.load(Relaxed),
             is_failing: is_failing.load(Relaxed),
         }
+    }
+
+    /// What copies say about the lobby.
+    pub(crate) fn settings(&self) -> Arc<ExportSettings> {
+        self.0.shared.settings.load_full()
     }
 
     /// Replaces what copies say about the lobby, from the next copy on.

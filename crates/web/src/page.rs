@@ -15,6 +15,8 @@ mod history;
 mod layout;
 mod list;
 mod lobbies;
+mod lobby_host;
+mod mirrors;
 mod server;
 mod server_row;
 mod site;

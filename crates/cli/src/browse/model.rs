@@ -200,17 +200,26 @@ impl Model {
             }
             ScanEvent::ListComplete(index, _) => {
                 let copy = self.lists.get_mut(index).and_then(|list| list.copy.take());
+                if copy.is_some() {
+                    // A copy is older than what the lobby said itself.
+                    self.keep_servers(index);
+                }
                 self.set_list_state(index, copy.map_or(ListState::Listed, ListState::Copied));
             }
             ScanEvent::Mirror(index, event) => self.handle_mirror(index, &event),
             ScanEvent::ListFailed(index, error) => {
                 self.set_list_state(index, ListState::Failed(error));
-                // Its servers stay: old data is better than none.
-                let pass = self.pass;
-                self.rows.iter_mut().filter(|row| row.server.target_index == index).for_each(|row| row.pass = pass);
+                // Old data is better than none.
+                self.keep_servers(index);
             }
         }
         self.is_dirty = true;
+    }
+
+    /// Keeps the servers of a list that this pass did not find.
+    fn keep_servers(&mut self, index: usize) {
+        let pass = self.pass;
+        self.rows.iter_mut().filter(|row| row.server.target_index == index).for_each(|row| row.pass = pass);
     }
 
     fn handle_mirror(&mut self, index: usize, event: &MirrorEvent) {

@@ -19,6 +19,8 @@ pub struct ExportConfig {
     pub hosts: Vec<String>,
     /// The address of the live page.
     pub page_url: Option<HttpUrl>,
+    /// Where copies are published.
+    pub mirrors: Vec<HttpUrl>,
 }
 
 impl Default for ExportConfig {
@@ -30,6 +32,7 @@ impl Default for ExportConfig {
             max_age: ExportSettings::default().max_age,
             hosts: Vec::new(),
             page_url: None,
+            mirrors: Vec::new(),
         }
     }
 }
@@ -38,6 +41,16 @@ impl Default for ExportConfig {
 pub fn hosts() -> ListType<String> {
     let of = "host names such as [\"lobby.example.org\", \"lobby.example.org:29945\"]";
     ListType { of, read: read_host, show: String::clone, or_off: true }
+}
+
+/// Where copies are published.
+pub fn mirrors() -> ListType<HttpUrl> {
+    let of = "URLs such as [\"https://mirror.example.net/lobby/\"]";
+    ListType { of, read: read_mirror, show: ToString::to_string, or_off: true }
+}
+
+fn read_mirror(text: &str) -> Result<HttpUrl, String> {
+    text.parse().map_err(|error| format!("{error}, not {}", quoted(text)))
 }
 
 /// A host with its port, unless that is the default one: as clients name lobbies.

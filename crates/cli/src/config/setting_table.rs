@@ -4,7 +4,7 @@ use super::{
     address_map::{read_mapping, show_mapping},
     bans::BanListType,
     cluster::{NameType, SecretType, StoreUrlType},
-    export::hosts,
+    export::{hosts, mirrors},
     names::{JoinLinksType, LobbyNamesType},
     setting_type::{
         BoolType, ChoiceType, DurationType, ListType, PathType, RateLimitType, SettingType, Value, ValueError, number,
@@ -281,6 +281,8 @@ fn table() -> Vec<Setting> {
             "Names under which players know this lobby. A client that was asked for another lobby refuses the copy.";
         LIVE "export.page_url": ParsedType::<HttpUrl>::new("a URL such as \"https://lobby.example.org/\"") => export.page_url,
             "Address of the live page, to which the page of a copy links.";
+        LIVE "export.mirrors": mirrors() => export.mirrors,
+            "Where the copies are published. The page of the lobbies shows players the command that reads them.";
 
         START "cluster.url": StoreUrlType => cluster.url,
             "Redis or Valkey 7 or later, through which several lobbies share one list. If empty, this lobby is alone. User and \

@@ -33,6 +33,7 @@ pub fn export_settings(settings: &Settings) -> ExportSettings {
         hosts: export.hosts.clone(),
         max_age: export.max_age,
         page_url: export.page_url.as_ref().map(ToString::to_string),
+        mirrors: export.mirrors.iter().map(ToString::to_string).collect(),
         title: settings.web.settings.site.title.clone(),
         names: LobbyNames(settings.names.clone()),
     }

@@ -1,7 +1,10 @@
 //! Events of `rallypoint watch`, as text and as JSON.
 
-use crate::output::{json, server_cells};
-use rallypoint_query::{ProbeError, ScannedServer};
+use crate::{
+    mirror_args,
+    output::{json, server_cells},
+};
+use rallypoint_query::{ProbeError, ScannedServer, mirror::MirroredList};
 use serde::Serialize;
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt, net::SocketAddr};
@@ -42,6 +45,10 @@ pub enum WatchEventKind {
     Gone,
     /// A list cannot be read any more.
     ListFailed(ProbeError),
+    /// A list cannot be read any more, and a copy of a mirror takes its place.
+    ListCopied(Box<MirroredList>),
+    /// A list cannot be read any more, and the copy of this mirror is not used.
+    MirrorFailed { mirror: String, message: String },
     /// A list can be read again.
     ListBack,
 }
@@ -79,6 +86,10 @@ struct EventJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    mirror: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    age_s: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<json::ServerJson<'a>>,
 }
 
@@ -88,7 +99,13 @@ impl WatchEvent {
         let record = self.server.as_ref();
         let error = match &self.kind {
             WatchEventKind::Silent { error, .. } | WatchEventKind::ListFailed(error) => Some(error),
+            WatchEventKind::ListCopied(list) => Some(&list.cause),
             _ => None,
+        };
+        let (mirror, age_s) = match &self.kind {
+            WatchEventKind::ListCopied(list) => (Some(list.url.to_string()), Some(list.age.as_secs())),
+            WatchEventKind::MirrorFailed { mirror, .. } => (Some(mirror.clone()), None),
+            _ => (None, None),
         };
         let at_first = match self.kind {
             WatchEventKind::Appeared { at_first } => Some(at_first),
@@ -111,7 +128,13 @@ impl WatchEvent {
                 _ => None,
             },
             error: error.map(ProbeError::code),
-            message: error.map(ToString::to_string),
+            message: match &self.kind {
+                WatchEventKind::ListCopied(_) => Some(self.describe()),
+                WatchEventKind::MirrorFailed { message, .. } => Some(message.clone()),
+                _ => error.map(ToString::to_string),
+            },
+            mirror,
+            age_s,
             server: record.filter(|_| at_first.is_some()).map(json::server),
         };
         serde_json::to_string(&object).unwrap_or_default()
@@ -145,6 +168,12 @@ impl WatchEvent {
             WatchEventKind::Back => "answers again".into(),
             WatchEventKind::Gone => "no longer listed".into(),
             WatchEventKind::ListFailed(error) => format!("cannot read the list: {error}"),
+            WatchEventKind::ListCopied(list) => {
+                let cause = mirror_args::describe_cause(&list.cause);
+                let copy = format!("{cause}; its list of {} ago is used, from {}", list.age(), list.url);
+                std::iter::once(copy).chain(mirror_args::warnings(list)).collect::<Vec<_>>().join("; ")
+            }
+            WatchEventKind::MirrorFailed { message, .. } => message.clone(),
             WatchEventKind::ListBack => "the list is available again".into(),
         }
     }
@@ -162,6 +191,8 @@ impl WatchEventKind {
             Self::Back => "back",
             Self::Gone => "gone",
             Self::ListFailed(_) => "list_failed",
+            Self::ListCopied(_) => "list_copied",
+            Self::MirrorFailed { .. } => "mirror_failed",
             Self::ListBack => "list_back",
         }
     }
@@ -171,7 +202,12 @@ impl WatchEventKind {
         match self {
             Self::Appeared { .. } | Self::Joined(_) | Self::Back | Self::ListBack => Tone::Good,
             Self::Changed(_) => Tone::Neutral,
-            Self::Left(_) | Self::Silent { .. } | Self::Gone | Self::ListFailed(_) => Tone::Bad,
+            Self::Left(_)
+            | Self::Silent { .. }
+            | Self::Gone
+            | Self::ListFailed(_)
+            | Self::ListCopied(_)
+            | Self::MirrorFailed { .. } => Tone::Bad,
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Compares each pass of a scan with the previous ones and reports what changed. No I/O.
 
 use super::event::{FieldChange, WatchEvent, WatchEventKind};
+use crate::mirror_args;
 use rallypoint_query::{
     ScanEvent, ScannedServer,
+    mirror::MirrorEvent,
     proto::{Player, ServerInfo},
 };
 use serde_json::json;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The servers and lists that are known, to find out what changes.
 #[derive(Debug, Default)]
@@ -28,12 +30,27 @@ struct TrackedServer {
 
 #[derive(Debug, Default)]
 struct TrackedList {
-    /// Whether the last attempt to read the list succeeded.
-    is_available: bool,
-    /// Whether there was any attempt before.
-    is_known: bool,
+    state: ListState,
+    /// The last pass in which a copy of a mirror took the place of the list.
+    copied_in: u64,
+    /// Mirrors whose copies were not used since the list could be read.
+    failed_mirrors: BTreeSet<String>,
     /// Whether the list was read completely in an earlier pass.
     was_complete: bool,
+}
+
+/// The result of the last attempt to read a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum ListState {
+    /// There was no attempt yet.
+    #[default]
+    Unknown,
+    /// The list was read.
+    Live,
+    /// A copy of a mirror was read.
+    Copied,
+    /// Nothing could be read.
+    Failed,
 }
 
 impl ChangeTracker {
@@ -47,15 +64,13 @@ impl ChangeTracker {
         match event {
             // Compared with the result of its probe, which has more details.
             ScanEvent::Listed { is_probed: true, .. } => Vec::new(),
-            ScanEvent::Listed { server, is_probed: false }
-            | ScanEvent::Answered(server)
-            | ScanEvent::Failed(server) => self.compare(server),
-            ScanEvent::ListComplete(index, _) => self.handle_list(*index, None),
+            ScanEvent::Listed { server, is_probed: false } => self.handle_listed(server),
+            ScanEvent::Answered(server) | ScanEvent::Failed(server) => self.compare(server),
+            ScanEvent::ListComplete(index, _) => self.handle_complete(*index),
             ScanEvent::ListFailed(index, error) => {
-                self.handle_list(*index, Some(WatchEventKind::ListFailed(error.clone())))
+                self.set_state(*index, ListState::Failed, WatchEventKind::ListFailed(error.clone()))
             }
-            // A list of a mirror is no event of a server.
-            ScanEvent::Mirror(..) => Vec::new(),
+            ScanEvent::Mirror(index, event) => self.handle_mirror(*index, event),
         }
     }
 
@@ -64,27 +79,68 @@ impl ChangeTracker {
         let pass = self.pass;
         let lists = &self.lists;
         let is_gone = |server: &TrackedServer| {
-            server.pass != pass && lists.get(&server.record.target_index).is_some_and(|list| list.is_available)
+            server.pass != pass
+                && lists.get(&server.record.target_index).is_some_and(|list| list.state == ListState::Live)
         };
         let gone: Vec<_> =
             self.servers.iter().filter(|(_, server)| is_gone(server)).map(|(id, _)| id.clone()).collect();
         let removed = gone.iter().filter_map(|id| self.servers.remove(id));
         let events = removed.map(|server| about(server.record, WatchEventKind::Gone)).collect();
-        self.lists.values_mut().for_each(|list| list.was_complete |= list.is_available);
+        let is_complete = |state| matches!(state, ListState::Live | ListState::Copied);
+        self.lists.values_mut().for_each(|list| list.was_complete |= is_complete(list.state));
         events
     }
 
-    fn handle_list(&mut self, target_index: usize, failure: Option<WatchEventKind>) -> Vec<WatchEvent> {
+    /// Compares a server that is not probed with what is known. A copy is older than that.
+    fn handle_listed(&mut self, server: &ScannedServer) -> Vec<WatchEvent> {
+        let pass = self.pass;
+        let is_copied = self.lists.get(&server.target_index).is_some_and(|list| list.copied_in == pass);
+        match self.servers.get_mut(&server.id) {
+            Some(known) if is_copied => {
+                known.pass = pass;
+                Vec::new()
+            }
+            _ => self.compare(server),
+        }
+    }
+
+    fn handle_complete(&mut self, index: usize) -> Vec<WatchEvent> {
+        let list = self.lists.entry(index).or_default();
+        if list.copied_in == self.pass {
+            return Vec::new();
+        }
+        list.failed_mirrors.clear();
+        let is_first = list.state == ListState::Unknown;
+        let events = self.set_state(index, ListState::Live, WatchEventKind::ListBack);
+        if is_first { Vec::new() } else { events }
+    }
+
+    fn handle_mirror(&mut self, index: usize, event: &MirrorEvent) -> Vec<WatchEvent> {
+        let list = self.lists.entry(index).or_default();
+        match event {
+            MirrorEvent::Used(copy) => {
+                list.copied_in = self.pass;
+                self.set_state(index, ListState::Copied, WatchEventKind::ListCopied(Box::new(copy.clone())))
+            }
+            MirrorEvent::Failed { url, error } => {
+                let mirror = url.to_string();
+                if !list.failed_mirrors.insert(mirror.clone()) {
+                    return Vec::new();
+                }
+                let message = mirror_args::describe_failure(url, error);
+                let kind = WatchEventKind::MirrorFailed { mirror, message };
+                vec![WatchEvent { server: None, target_index: index, kind }]
+            }
+        }
+    }
+
+    /// Sets the state of a list. Returns the event if it is another state than before.
+    fn set_state(&mut self, target_index: usize, state: ListState, kind: WatchEventKind) -> Vec<WatchEvent> {
         let list = self.lists.entry(target_index).or_default();
-        let was_available = list.is_available;
-        let was_known = list.is_known;
-        list.is_available = failure.is_none();
-        list.is_known = true;
-        let kind = match failure {
-            Some(failure) if was_available || !was_known => failure,
-            None if was_known && !was_available => WatchEventKind::ListBack,
-            _ => return Vec::new(),
-        };
+        let before = std::mem::replace(&mut list.state, state);
+        if before == state {
+            return Vec::new();
+        }
         vec![WatchEvent { server: None, target_index, kind }]
     }
 
@@ -198,7 +254,8 @@ fn players(before: &ServerInfo, now: &ServerInfo) -> Vec<WatchEventKind> {
 mod tests {
     use super::*;
     use rallypoint_query::{
-        ListSummary, ProbeError, ReplyStats, Target,
+        HttpUrl, ListSummary, ProbeError, ReplyStats, Target,
+        mirror::{MirrorError, MirroredList},
         proto::{MissingPart, RoundTrip, RttMethod},
     };
     use std::time::Duration;
@@ -270,6 +327,46 @@ mod tests {
         assert!(pass(&mut tracker, &[failed()]).is_empty(), "reported once");
         let back = pass(&mut tracker, &[complete(), ScanEvent::Answered(online("A", "dusk", &[]))]);
         assert_eq!(back, ["lobby: the list is available again"]);
+    }
+
+    #[test]
+    fn a_copy_takes_the_place_of_a_list_and_removes_nothing() {
+        let listed = |map: &str| ScanEvent::Listed { server: online("A", map, &[]), is_probed: false };
+        let url: HttpUrl = "https://m.example/a/".parse().unwrap();
+        let copied = || {
+            let list = MirroredList {
+                lobby: "lobby".into(),
+                url: url.clone(),
+                age: Duration::from_secs(120),
+                cause: ProbeError::Refused,
+                older_by: None,
+                new_key: None,
+            };
+            ScanEvent::Mirror(0, Box::new(MirrorEvent::Used(list)))
+        };
+        let bad = || {
+            let error = MirrorError::NotAList;
+            ScanEvent::Mirror(0, Box::new(MirrorEvent::Failed { url: url.clone(), error }))
+        };
+        let mut tracker = ChangeTracker::default();
+        let new = || ScanEvent::Answered(online("B", "dusk", &[]));
+        pass(&mut tracker, &[listed("dawn"), new(), complete()]);
+        // The copy was made before B was listed, and before A changed its map.
+        assert_eq!(
+            pass(&mut tracker, &[copied(), listed("dusk"), complete()]),
+            ["lobby: does not answer; its list of 2 minutes ago is used, from https://m.example/a/"]
+        );
+        assert!(pass(&mut tracker, &[copied(), listed("dusk"), complete()]).is_empty(), "reported once");
+        let failed = || ScanEvent::ListFailed(0, ProbeError::Refused);
+        let lines = pass(&mut tracker, &[bad(), failed()]);
+        assert!(lines.len() == 2 && lines[0].contains("https://m.example/a/: the copy is not used"), "{lines:?}");
+        assert!(pass(&mut tracker, &[bad(), failed()]).is_empty(), "reported once");
+        assert_eq!(pass(&mut tracker, &[copied(), complete()]).len(), 1, "the copy is used again");
+        assert_eq!(
+            pass(&mut tracker, &[listed("noon"), complete()]),
+            ["A: map dawn -> noon", "lobby: the list is available again", "B: no longer listed"]
+        );
+        assert_eq!(pass(&mut tracker, &[bad(), failed()]).len(), 2, "another outage");
     }
 
     #[test]

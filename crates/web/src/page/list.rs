@@ -5,11 +5,11 @@ use super::{
     facets::Facets,
     format,
     front_page::is_cluster_disconnected,
-    layout::{Layout, compress, render, site_url},
+    layout::{Layout, compress, render},
+    lobby_host::LobbyHost,
     server_row::ServerRow,
 };
 use crate::{
-    WebSettings,
     api::response::accepts_gzip,
     filter::{Column, ListQuery, QueryDefaults, Sort},
     live::Cursor,
@@ -75,17 +75,10 @@ struct ListPage<'a> {
     /// The operator's text above the list.
     welcome: Option<&'a str>,
     /// What a list without servers shows, if no filter is the reason.
-    invitation: Option<Invitation>,
+    /// The lobby that a server can register with, if the list is empty.
+    invitation: Option<LobbyHost>,
     /// What visitors should know about the list as a whole.
     notice: Option<&'static str>,
-}
-
-/// How a server gets into an empty list.
-struct Invitation {
-    /// Host name of this lobby, as the visitor knows it.
-    host: String,
-    /// Port of the lobby, if it is not the default one.
-    port: Option<u16>,
 }
 
 /// The servers on this page among all that match.
@@ -196,7 +189,7 @@ fn list_page(
         listed: snapshot.listed(),
         now,
         welcome: Some(&*settings.site.welcome).filter(|welcome| !welcome.is_empty()),
-        invitation: is_empty.then(|| Invitation::new(state, headers, &settings)),
+        invitation: is_empty.then(|| LobbyHost::new(state, headers, &settings)),
         range: PageRange::new(query, selection.total, selection.rows.len(), &href),
         query,
         notice: cluster_notice(state),
@@ -209,19 +202,6 @@ fn cluster_notice(state: &AppState) -> Option<&'static str> {
     is_cluster_disconnected(state).then_some(
         "This lobby has no contact with its cluster at the moment: servers of other nodes may be missing or outdated.",
     )
-}
-
-impl Invitation {
-    fn new(state: &AppState, headers: &HeaderMap, settings: &WebSettings) -> Self {
-        let url = site_url(headers, settings);
-        let authority = url.split("//").nth(1).unwrap_or_default().split('/').next().unwrap_or_default();
-        let host = match authority.rsplit_once(':') {
-            Some((host, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => host,
-            _ => authority,
-        };
-        let port = state.lobby.local_addrs().lobby.first().map(std::net::SocketAddr::port);
-        Self { host: host.to_owned(), port: port.filter(|port| *port != rallypoint_wire::lobby::PORT) }
-    }
 }
 
 impl ListPage<'_> {

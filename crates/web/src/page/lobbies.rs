@@ -6,12 +6,13 @@ use super::{
     graph::Span,
     history::{self, HistorySection},
     layout::{Layout, page},
+    mirrors::MirrorCard,
 };
 use crate::{WebSettings, path_id::PathId, problem::Problem, state::AppState};
 use askama::Template;
 use axum::{
     extract::{RawQuery, State},
-    http::StatusCode,
+    http::{HeaderMap, StatusCode},
     response::Response,
 };
 use rallypoint_history::Subject;
@@ -32,6 +33,8 @@ struct LobbiesPage {
     history: HistorySection,
     span: Span,
     lobbies: Vec<LobbyRow>,
+    /// How to list the servers while the lobby is down, if copies of the list are written.
+    mirrors: Option<MirrorCard>,
 }
 
 struct LobbyRow {
@@ -40,7 +43,7 @@ struct LobbyRow {
     totals: Totals,
 }
 
-pub(super) async fn all(State(state): State<Arc<AppState>>, RawQuery(query): RawQuery) -> Response {
+pub(super) async fn all(State(state): State<Arc<AppState>>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let span = Span::from_query(query.as_deref());
     let history = HistorySection::read(&state, Subject::Total, span).await;
     let snapshot = state.live.snapshot();
@@ -51,7 +54,9 @@ pub(super) async fn all(State(state): State<Arc<AppState>>, RawQuery(query): Raw
     let row = |(id, totals): (&LobbyId, &Totals)| LobbyRow { id: *id, name: name(id, &settings), totals: *totals };
     let lobbies = lobbies.into_iter().map(row).collect();
     let layout = Layout::new(&state, "Lobbies", "/lobbies").with_script("lobbies.js").with_feed("/feed.atom");
-    page(StatusCode::OK, &LobbiesPage { layout, lobby: None, totals: snapshot.totals(), history, span, lobbies })
+    let totals = snapshot.totals();
+    let mirrors = MirrorCard::new(&state, &headers, &settings);
+    page(StatusCode::OK, &LobbiesPage { layout, lobby: None, totals, history, span, lobbies, mirrors })
 }
 
 pub(super) async fn one(
@@ -75,7 +80,8 @@ pub(super) async fn one(
     let layout = Layout::new(&state, name(&id, &settings), "/lobbies").with_script("lobbies.js");
     let layout = layout.with_feed(&format!("/lobbies/{id}/feed.atom"));
     let totals = totals.unwrap_or_default();
-    Ok(page(StatusCode::OK, &LobbiesPage { layout, lobby: Some(id), totals, history, span, lobbies: Vec::new() }))
+    let lobbies = Vec::new();
+    Ok(page(StatusCode::OK, &LobbiesPage { layout, lobby: Some(id), totals, history, span, lobbies, mirrors: None }))
 }
 
 fn name(id: &LobbyId, settings: &WebSettings) -> String {
