@@ -21,6 +21,7 @@ mod client;
 mod command;
 mod game_server;
 mod lobby;
+pub mod markdown;
 mod mock_server;
 #[cfg(target_os = "linux")]
 mod network_namespace;

@@ -23,6 +23,7 @@ mod cluster_versions;
 mod damaged_files;
 mod debian_package;
 mod demo;
+mod documented_commands;
 mod documented_protocol;
 mod dual_stack_entries;
 mod expiry;
