@@ -22,16 +22,30 @@ pub struct RecentOutcome {
     pub outcome: RegistrationOutcome,
     /// The operator's reason, if it was a ban that has one.
     pub reason: Option<Arc<str>>,
-    /// The port that was to be registered, if the datagram could be parsed.
+    /// The port that was to be registered, if the datagram has one.
     pub port: Option<u16>,
     /// Number of times that it happened in a row.
     pub times: u32,
+    /// Whether it is a ban that may have been lifted since: see [`Registry::mark_former_bans`](crate::Registry::mark_former_bans).
+    pub is_former_ban: bool,
+}
+
+impl RecentOutcome {
+    /// Whether the lobby refused what was requested, and would still do so as far as is known.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        self.outcome.is_refusal() && !self.is_former_ban
+    }
 }
 
 /// The explanation of the [`RegistrationOutcome`], followed by the operator's reason.
 impl fmt::Display for RecentOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt_with_reason(f, self.outcome, self.reason.as_deref())
+        fmt_with_reason(f, self.outcome, self.reason.as_deref())?;
+        if self.is_former_ban {
+            f.write_str("; bans were changed since then, and the next registration shows whether this one was lifted")?;
+        }
+        Ok(())
     }
 }
 
@@ -97,7 +111,7 @@ impl RecentOutcomes {
         if outcomes.len() == MAX_PER_ADDRESS {
             outcomes.remove(0);
         }
-        outcomes.push(RecentOutcome { at: now, outcome, reason, port, times: 1 });
+        outcomes.push(RecentOutcome { at: now, outcome, reason, port, times: 1, is_former_ban: false });
     }
 
     /// The outcomes of an address, oldest first.

@@ -138,6 +138,8 @@ pub struct Registry {
     outcomes: OutcomeLog,
     /// The comparison of all entries with a new configuration, while it is in progress.
     review: Option<Review>,
+    /// When bans were last changed, if they were.
+    bans_changed_at: Option<Instant>,
     /// `None` unless the registry is a node of a cluster.
     replication: Option<Box<Replication>>,
     stats: RegistryStats,
@@ -198,7 +200,7 @@ impl Registry {
             seen: SeenEndpoints::new(keyed, config.caps.memory),
             reserved: ReservedEndpoints::new(keyed),
             displaced_by_id: keyed.map(),
-            tombstones: Tombstones::new(keyed),
+            tombstones: Tombstones::new(keyed, tombstones::REORDERING_TIME),
             limiter: Limiter::new(&config.limits, u128::from(keys.tables)),
             checks: Checks::new(&config.checks, config.caps.memory, keyed, keys.tables),
             lists: ListBuilder::new(keyed),
@@ -206,6 +208,7 @@ impl Registry {
             events: EventQueue::default(),
             outcomes: OutcomeLog::new(keyed),
             review: None,
+            bans_changed_at: None,
             replication: None,
             stats: RegistryStats::default(),
             buffers: Buffers::default(),

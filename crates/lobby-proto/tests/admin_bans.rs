@@ -44,6 +44,33 @@ fn a_ban_is_an_outcome_of_the_servers_that_it_removes() {
     assert_eq!(lobby.registry.recent_outcomes(ip("203.0.113.9")).len(), 1, "other servers have no further outcome");
 }
 
+/// Until the server registers again, its last outcome is that it is banned.
+#[test]
+fn a_ban_that_was_lifted_is_not_shown_as_one_that_is_in_force() {
+    let mut lobby = Lobby::default();
+    let refusals = |lobby: &Lobby| -> Vec<(Option<u16>, bool)> {
+        let mut past = lobby.registry.recent_outcomes(ip("198.51.100.7"));
+        lobby.registry.mark_former_bans(lobby.now, ip("198.51.100.7"), &mut past);
+        let banned = past.iter().filter(|past| past.outcome == RegistrationOutcome::Banned);
+        banned.map(|past| (past.port, past.is_refusal())).collect()
+    };
+    lobby.registry.set_admin_bans(lobby.now, bans("198.51.100.0/24"));
+    lobby.wait(secs(1));
+    assert_eq!(lobby.register("198.51.100.7", &udp(1).port(8_190)), RegistrationOutcome::Banned);
+    assert_eq!(refusals(&lobby), [(Some(8_190), true)], "other servers at the address have other ports");
+    lobby.wait(secs(1));
+    // Another ban is lifted, or the configuration is loaded again.
+    lobby.registry.set_admin_bans(lobby.now, bans("198.51.100.0/25"));
+    assert_eq!(refusals(&lobby), [(Some(8_190), true)]);
+    lobby.registry.set_admin_bans(lobby.now, BanList::default());
+    assert_eq!(refusals(&lobby), [(Some(8_190), false)]);
+    let named = Ban { subject: BanSubject::name("casino").unwrap(), reason: "".into(), until: None };
+    lobby.registry.set_admin_bans(lobby.now, permanent([named]));
+    lobby.wait(secs(1));
+    assert_eq!(lobby.register("198.51.100.7", &udp(1).port(8_190).name("casino")), RegistrationOutcome::Banned);
+    assert_eq!(refusals(&lobby), [(Some(8_190), false), (Some(8_190), true)]);
+}
+
 #[test]
 fn a_banned_server_can_return_when_the_ban_ends() {
     let mut lobby = Lobby::default();

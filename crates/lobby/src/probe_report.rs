@@ -73,7 +73,7 @@ impl NodeOutcome {
             text: past.to_string(),
             port: past.port,
             is_listed: past.outcome.is_listed(),
-            is_refusal: past.outcome.is_refusal(),
+            is_refusal: past.is_refusal(),
             times: past.times,
             age: now.saturating_duration_since(past.at),
         }

@@ -210,6 +210,7 @@ proptest! {
         let with_more = [head.bytes(), counted(&entries), trailing].concat();
         prop_assert_eq!(registration(&with_more)?, sent);
         prop_assert_eq!(Datagram::peek_registration(&with_more), Some(server_id));
+        prop_assert_eq!(Datagram::peek_port(&with_more), Some(port));
 
         for length in 0..bytes.len() {
             prop_assert!(Datagram::parse(&bytes[..length]).is_err(), "cut to {}", length);
@@ -316,6 +317,7 @@ proptest! {
         let _ = ListRequest::parse(&bytes);
         let _ = ListBlock::parse(&bytes);
         let _ = Datagram::peek_registration(&bytes);
+        let _ = Datagram::peek_port(&bytes);
         let whole = blocks(&bytes).filter(Result::is_ok).count();
         let mut reader = ListReader::new();
         let mut streamed = 0;

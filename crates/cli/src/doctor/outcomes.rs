@@ -100,13 +100,19 @@ impl Doctor<'_> {
         }
         let is_other = |outcome: &&ReportedOutcome| decisive.is_none_or(|decisive| !std::ptr::eq(*outcome, decisive));
         let others = candidates.iter().rev().copied().filter(is_other).map(|other| (Severity::Note, other));
+        let port = self.diagnosis.port;
+        // A server with this port may never have sent anything.
+        let is_unseen = port.is_some() && !outcomes.iter().any(|outcome| outcome.port == port);
+        let may_be_of_another = |outcome: &ReportedOutcome| is_unseen && outcome.may_be_of_another();
         let first = decisive.map(|outcome| {
-            self.diagnosis.is_refused |= outcome.refused;
+            let is_refused = outcome.refused && !may_be_of_another(outcome);
+            self.diagnosis.is_refused |= is_refused;
             self.diagnosis.is_check_failed |= outcome.is_failed_check();
-            (if outcome.refused { Severity::Problem } else { Severity::Note }, outcome)
+            (if is_refused { Severity::Problem } else { Severity::Note }, outcome)
         });
         for (severity, outcome) in first.into_iter().chain(others).take(8) {
-            self.report.push("outcomes", severity, format!("the lobby reports {outcome}"))?;
+            let source = if may_be_of_another(outcome) { ", perhaps for another server at this address" } else { "" };
+            self.report.push("outcomes", severity, format!("the lobby reports {outcome}{source}"))?;
         }
         Ok(())
     }

@@ -43,7 +43,7 @@ impl Registry {
         fingerprint: u64,
     ) -> RegistrationOutcome {
         if let Err(refused) = self.admit(now, Some(slot), source, bytes) {
-            self.record_outcome(now, source, refused, None);
+            self.record_refusal(now, source, refused, bytes);
             return refused;
         }
         if let Some((outcome, port)) = self.revise(now, slot, source, bytes, fingerprint) {
@@ -60,7 +60,7 @@ impl Registry {
         match self.admit(now, None, source, bytes) {
             Ok(()) => self.handle_admitted(now, source, bytes),
             Err(refused) => {
-                self.record_outcome(now, source, refused, None);
+                self.record_refusal(now, source, refused, bytes);
                 refused
             }
         }

@@ -5,8 +5,8 @@ use crate::{
     LatestRefusal, RecentOutcome, RegistrationOutcome, hash::KeyedHash, latest_refusals::LatestRefusals,
     recent_outcomes::RecentOutcomes,
 };
-use rallypoint_wire::lobby::Registration;
-use std::{net::IpAddr, sync::Arc, time::Instant};
+use rallypoint_wire::lobby::{Datagram, Registration};
+use std::{net::IpAddr, num::NonZeroU16, sync::Arc, time::Instant};
 
 #[derive(Debug)]
 pub(super) struct OutcomeLog {
@@ -50,6 +50,19 @@ impl OutcomeLog {
         self.refusals.record(source, outcome, port, reason);
     }
 
+    /// Records the refusal of a datagram that was not parsed, for the owner of its source address and for the log.
+    pub fn record_unparsed(
+        &mut self,
+        now: Instant,
+        source: IpAddr,
+        outcome: RegistrationOutcome,
+        port: Option<u16>,
+        reason: Option<Arc<str>>,
+    ) {
+        self.unparsed.record(now, source, outcome, port, reason.clone());
+        self.refusals.record(source, outcome, None, reason);
+    }
+
     /// Records an outcome that is not one of a datagram, for the owner of the address only.
     pub fn record_for_owner(
         &mut self,
@@ -85,5 +98,26 @@ impl Registry {
         let is_banned = outcome == RegistrationOutcome::Banned;
         let reason = is_banned.then(|| self.ban_reason(now, candidate())).flatten();
         self.outcomes.record(now, source, outcome, port, reason);
+    }
+
+    /// Records that a datagram was refused before it was parsed. Its owner may have several servers at one address, so the port counts.
+    pub(super) fn record_refusal(&mut self, now: Instant, source: IpAddr, outcome: RegistrationOutcome, bytes: &[u8]) {
+        let candidate = BanCandidate { ip: source, name: None, id: None, endpoint: None };
+        let is_banned = outcome == RegistrationOutcome::Banned;
+        let reason = is_banned.then(|| self.ban_reason(now, candidate)).flatten();
+        let port = Datagram::peek_port(bytes).map(NonZeroU16::get);
+        self.outcomes.record_unparsed(now, source, outcome, port, reason);
+    }
+
+    /// Marks those of an address's [`recent_outcomes`](Self::recent_outcomes) that are bans which may have been lifted: bans were changed
+    /// since, and the address itself is not banned any more. A ban of its name or ID that is still in force shows again with the next
+    /// registration.
+    pub fn mark_former_bans(&self, now: Instant, ip: IpAddr, outcomes: &mut [RecentOutcome]) {
+        let Some(changed) = self.bans_changed_at.filter(|_| !self.is_address_banned(now, ip.to_canonical())) else {
+            return;
+        };
+        for past in outcomes {
+            past.is_former_ban = past.outcome == RegistrationOutcome::Banned && past.at < changed;
+        }
     }
 }

@@ -39,6 +39,7 @@ impl Registry {
     pub(super) fn begin_review(&mut self, now: Instant) {
         // The next registration of each server is processed in full, under the new rules.
         self.fingerprinter.invalidate();
+        self.bans_changed_at = Some(now);
         self.review = Some(Review { since: now, next: SlotIndex::FIRST });
         self.continue_review(now);
     }

@@ -14,7 +14,10 @@ mod outgoing;
 pub use apply::{ApplyMode, ApplyOutcome, Removal};
 pub use outgoing::{LeaseRenewal, LocalChange};
 
-use super::{Registry, tombstones::Tombstones};
+use super::{
+    Registry,
+    tombstones::{REORDERING_TIME, Tombstones},
+};
 use crate::{
     ListingOrigin, PublicId,
     entry::{EndpointState, Family, PerFamily},
@@ -25,7 +28,19 @@ use crate::{
 use outgoing::Outgoing;
 use rallypoint_wire::lobby::{LobbyId, ServerId};
 use siphasher::sip128::{Hasher128, SipHasher24};
-use std::{hash::Hasher, net::SocketAddr, time::Instant};
+use std::{
+    hash::Hasher,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+/// How long after its lease would have ended a server that has unregistered is remembered: the store lets leases end later after an
+/// outage.
+const DEPARTURE_MARGIN: Duration = Duration::from_secs(30);
+
+/// Maximum number of servers that have unregistered and are remembered. Without those beyond it, a store that is restored from a backup
+/// lists a server that has ended until its lease ends.
+const MAX_DEPARTURES: usize = 100_000;
 
 /// A server as the nodes of a cluster exchange it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +82,9 @@ pub(super) struct Replication {
     by_public_id: KeyedMap<PublicId, SlotIndex>,
     /// Servers that have just unregistered, at any node.
     tombstones: Tombstones<PublicId>,
+    /// Servers that have unregistered, at any node, and whose leases have not ended: a store that was restored from a backup still
+    /// has them.
+    departures: Tombstones<PublicId>,
     outgoing: Outgoing,
     /// When remote endpoints expire unless the deadline is moved.
     remote_deadline: Tick,
@@ -75,6 +93,13 @@ pub(super) struct Replication {
 }
 
 impl Replication {
+    /// Remembers that a server has unregistered.
+    fn remember_departure(&mut self, now: Instant, id: PublicId) {
+        if self.departures.queued() < MAX_DEPARTURES {
+            self.departures.insert(now, id);
+        }
+    }
+
     /// Forgets an entry that is removed.
     pub fn forget(&mut self, id: PublicId) {
         self.by_public_id.remove(&id);
@@ -96,7 +121,8 @@ impl Registry {
         self.replication = Some(Box::new(Replication {
             stand_in_key,
             by_public_id: keyed.map(),
-            tombstones: Tombstones::new(keyed),
+            tombstones: Tombstones::new(keyed, REORDERING_TIME),
+            departures: Tombstones::new(keyed, self.config.lease + DEPARTURE_MARGIN),
             outgoing: Outgoing::new(keyed),
             remote_deadline: self.wheel.deadline(now, self.config.lease),
             is_applying: false,
@@ -143,7 +169,9 @@ impl Registry {
     /// Adds a new entry to the index of public IDs.
     pub(super) fn index_public_id(&mut self, slot: SlotIndex) {
         if let Some(replication) = &mut self.replication {
-            replication.by_public_id.insert(self.slots.cold(slot).server.public_id(), slot);
+            let id = self.slots.cold(slot).server.public_id();
+            replication.by_public_id.insert(id, slot);
+            replication.departures.remove(id);
         }
     }
 
@@ -156,6 +184,7 @@ impl Registry {
     pub(super) fn forget_replicated_tombstones(&mut self, now: Instant) {
         if let Some(replication) = &mut self.replication {
             replication.tombstones.forget_expired(now);
+            replication.departures.forget_expired(now);
         }
     }
 

@@ -44,7 +44,12 @@ impl RegistryHandle {
 
     /// Outcomes of the last datagrams of an address, other than refreshes; the latest last.
     pub async fn recent_outcomes(&self, ip: IpAddr) -> Vec<RecentOutcome> {
-        self.commands.call(move |thread, _| thread.registry.recent_outcomes(ip)).await.unwrap_or_default()
+        let outcomes = self.commands.call(move |thread, now| {
+            let mut outcomes = thread.registry.recent_outcomes(ip);
+            thread.registry.mark_former_bans(now, ip, &mut outcomes);
+            outcomes
+        });
+        outcomes.await.unwrap_or_default()
     }
 
     /// Replaces the configuration. Ignored after a shutdown.

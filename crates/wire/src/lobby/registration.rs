@@ -22,6 +22,9 @@ use core::num::NonZeroU16;
 const REGISTER: [u8; 16] = hex(b"b5dae2e8424f9ed00fcb8c21c7ca1352");
 const UNREGISTER: [u8; 16] = hex(b"488984ac45dc86e1990198dd1c01c064");
 
+/// Position of the port number in a registration.
+const PORT_OFFSET: usize = 49;
+
 /// Flag bit 0. The other bits are reserved and are not forwarded (L2).
 pub(super) const PASSWORD: u16 = 0x0001;
 
@@ -107,6 +110,14 @@ impl<'a> Datagram<'a> {
         let (message, rest) = bytes.split_first_chunk()?;
         let (server_id, _) = rest.split_first_chunk()?;
         (*message == REGISTER).then_some(ServerId::from_bytes(*server_id))
+    }
+
+    /// The port of a possible registration, without parsing the rest.
+    #[must_use]
+    pub fn peek_port(bytes: &[u8]) -> Option<NonZeroU16> {
+        Self::peek_registration(bytes)?;
+        let port = bytes.get(PORT_OFFSET..)?.first_chunk()?;
+        NonZeroU16::new(u16::from_be_bytes(*port))
     }
 
     /// The entry count of a possible registration, without parsing the rest, limited by its size: an estimate of the cost of

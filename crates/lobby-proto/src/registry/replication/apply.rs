@@ -80,6 +80,7 @@ impl Registry {
     fn apply_removal(&mut self, now: Instant, id: PublicId, removal: Removal) {
         if let (Removal::Change(UnlistReason::Unregistered), Some(replication)) = (removal, &mut self.replication) {
             replication.tombstones.insert(now, id);
+            replication.remember_departure(now, id);
         }
         // One that was replaced may return here; for any other reason it is gone.
         let is_replaced = |reason| matches!(reason, UnlistReason::Replaced | UnlistReason::Contested);
@@ -123,6 +124,9 @@ impl Registry {
             return ApplyOutcome::Kept;
         }
         let known = self.find_replicated(new.public_id);
+        if known.is_none() && mode == ApplyMode::Snapshot && self.report_departure(now, new.public_id) {
+            return ApplyOutcome::Kept;
+        }
         let name = block.table.get(b"name").unwrap_or_default();
         let is_banned = |endpoint: &EndpointEntry| {
             self.is_address_banned(now, endpoint.internal.ip)

@@ -225,9 +225,23 @@ impl Registry {
             UnlistReason::Expired => false,
         };
         if is_reported {
+            let id = cold.server.public_id();
+            if reason == UnlistReason::Unregistered {
+                replication.remember_departure(now, id);
+            }
             let removal = Some((reason, now + self.config.lease));
-            replication.outgoing.note(cold.server.public_id(), removal, &replication.by_public_id);
+            replication.outgoing.note(id, removal, &replication.by_public_id);
         }
+    }
+
+    /// Reports again that a server has unregistered, if it has and is not known to have registered since: the store still has it, because
+    /// it was restored from a backup. If it has registered later than that, the store keeps it, and this node gets its state.
+    pub(super) fn report_departure(&mut self, now: Instant, id: PublicId) -> bool {
+        let Some(replication) = &mut self.replication else { return false };
+        let Some(at) = replication.departures.unregistered_at(now, id) else { return false };
+        let removal = Some((UnlistReason::Unregistered, at + self.config.lease));
+        replication.outgoing.note(id, removal, &replication.by_public_id);
+        true
     }
 
     /// Notes the unregistration of a server that has no entry here.
