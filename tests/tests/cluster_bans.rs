@@ -1,6 +1,10 @@
 //! Bans of an operator count at all nodes, whatever happens to the store.
 
-use rallypoint_harness::{GameServer, Lobby, RedisServer, eventually, http_get, rallypoint, stderr, stdout, wait_for};
+use rallypoint_harness::{
+    GameServer, Lobby, RedisServer, eventually, http_get, rallypoint, send_request, stderr, stdout, wait_for,
+};
+use serde_json::Value;
+use std::{collections::BTreeSet, thread};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 const KEY: &str = "{rp:rallypoint}:ban";
@@ -229,4 +233,72 @@ fn a_ban_without_the_store_holds_here_and_reaches_the_others_later() {
     assert!(!warning.contains("redis://"), "{warning}");
     store.restart();
     eventually("the other node has the ban", || admin(&nodes[1], &["bans"]).0.contains("127.9.9.9"));
+}
+
+/// The response of the admin API.
+fn request(node: &Lobby, method: &str, path: &str, body: &str) -> Value {
+    let length = body.len();
+    let request = format!(
+        "{method} /api/v1/admin{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {TOKEN}\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+    let response = String::from_utf8(send_request(node.http(), request.as_bytes())).unwrap();
+    let body = response.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    serde_json::from_str(body).unwrap_or_default()
+}
+
+/// The banned addresses at a node, with the IDs of the bans.
+fn bans(node: &Lobby) -> Vec<(String, u64)> {
+    let bans = request(node, "GET", "/bans?limit=1000", "");
+    let all = bans["bans"].as_array().unwrap_or_else(|| panic!("{bans}"));
+    let ban = |ban: &Value| Some((ban["network"].as_str()?.to_owned(), ban["id"].as_u64()?));
+    all.iter().filter_map(ban).collect()
+}
+
+/// Operators ban and lift the same addresses at both nodes at the same time. The order in which the store gets their decisions counts.
+#[test]
+fn decisions_of_several_operators_are_the_same_at_all_nodes() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = administered(&store);
+    let addresses = ["127.9.9.1", "127.9.9.2", "127.9.9.3"];
+    for round in 0..3 {
+        thread::scope(|scope| {
+            for operator in 0..4_u64 {
+                let nodes = &nodes;
+                scope.spawn(move || {
+                    let mut random = 7 + 4 * round + operator;
+                    for _ in 0..12 {
+                        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                        let choice = (random >> 33) as usize;
+                        let (node, address) = (&nodes[choice % 2], addresses[choice / 2 % 3]);
+                        let banned = bans(node).into_iter().find(|(network, _)| network == address);
+                        match banned.filter(|_| choice / 6 % 3 > 0) {
+                            Some((_, id)) => drop(request(node, "DELETE", &format!("/bans/{id}"), "")),
+                            None => {
+                                let reason = format!("{operator} {choice}");
+                                let body = format!(r#"{{"network":"{address}","reason":"{reason}"}}"#);
+                                drop(request(node, "POST", "/bans", &body));
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        let stored = || -> BTreeSet<String> {
+            let is_banned = |address: &&&str| store.command(&["HGET", KEY, address]).contains("\"put\"");
+            addresses.iter().filter(is_banned).map(ToString::to_string).collect()
+        };
+        let at = |node: &Lobby| -> BTreeSet<String> { bans(node).into_iter().map(|(network, _)| network).collect() };
+        eventually("all nodes have what the store has", || {
+            let stored = stored();
+            nodes.iter().all(|node| at(node) == stored)
+        });
+        // Nothing is under way that would change it.
+        admin(&nodes[0], &["ban", "127.9.9.200"]);
+        wait_until_banned(&nodes, "127.9.9.200");
+        let last = stored();
+        let known = nodes.each_ref().map(|node| &at(node) - &BTreeSet::from(["127.9.9.200".to_owned()]));
+        assert_eq!(known, [last.clone(), last]);
+        admin(&nodes[0], &["unban", "127.9.9.200"]);
+    }
 }

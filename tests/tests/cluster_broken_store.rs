@@ -128,6 +128,34 @@ fn metadata_that_is_lost_is_written_again() {
     }
 }
 
+/// An operator who sees that nodes are unstable finds the reason in the log.
+#[test]
+fn what_was_found_and_repaired_is_logged_once() {
+    let Some(store) = RedisServer::start(&[]) else { return };
+    let nodes = nodes(&store);
+    let has_all = || store.command(&["HLEN", "{rp:rallypoint}:entry"]) == "2";
+    for _ in 0..2 {
+        run(&store, &["FLUSHALL"]);
+        eventually("the store has all servers", has_all);
+    }
+    let found =
+        [("emptied", "the cluster's store has lost its content"), ("lost_servers", "were deleted or overwritten")];
+    nodes.iter().for_each(|node| node.wait_until_logged(found[0].1));
+    // A node notices it if it has seen at a tick that they were there.
+    eventually("both nodes have noticed that servers are gone", || {
+        let _ = store.command(&["DEL", "{rp:rallypoint}:entry"]);
+        nodes.iter().all(|node| node.log().contains(found[1].1))
+    });
+    eventually("the store has all servers again", has_all);
+    for node in &nodes {
+        for (defect, text) in found {
+            let lines: Vec<_> = node.log().lines().filter(|line| line.contains(text)).map(str::to_owned).collect();
+            assert!(matches!(&*lines, [line] if line.contains("WARN") && line.contains(defect)), "{lines:?}");
+        }
+        node.wait_until_listed(&["a", "b"]);
+    }
+}
+
 #[test]
 fn garbage_is_counted_and_the_list_stays() {
     let Some(store) = RedisServer::start(&[]) else { return };

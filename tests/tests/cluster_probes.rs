@@ -101,6 +101,23 @@ fn the_reason_for_a_refusal_is_known_at_every_node() {
     assert!(outcomes.contains(r#""silent_nodes":["eu"]"#), "{outcomes}");
 }
 
+/// Their reports are old by then, but they are not known to have ended.
+#[test]
+fn nodes_that_cannot_be_asked_are_named_however_long_the_outage_lasts() {
+    let Some(mut store) = RedisServer::start(&[]) else { return };
+    let nodes = [node(&store, "eu"), node(&store, "us")];
+    let live = |count: u32| {
+        let (_, metrics) = http_get(nodes[1].http(), "/metrics");
+        metrics.lines().any(|line| line == format!("rallypoint_cluster_nodes {count}"))
+    };
+    eventually("the nodes know each other", || live(2));
+    store.stop();
+    eventually("all reports are old", || live(0));
+    let (status, outcomes) = http_get(nodes[1].http(), "/api/v1/outcomes?address=127.9.9.9");
+    assert_eq!(status, 200);
+    assert!(outcomes.contains(r#""silent_nodes":["eu"]"#), "{outcomes}");
+}
+
 /// `doctor` at a node that the server does not register at.
 #[test]
 fn doctor_reports_what_another_node_listed_or_refused() {

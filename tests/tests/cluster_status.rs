@@ -124,11 +124,11 @@ fn a_store_that_refuses_changes_is_the_problem() {
 fn broken_metadata_are_the_problem() {
     let Some(store) = RedisServer::start(&[]) else { return };
     let unused = stderr(&status(&store.url(), &[]));
-    assert!(unused.contains("no node has joined a cluster with this name"), "{unused}");
+    assert!(unused.contains("no node of a cluster with this name"), "{unused}");
     run(&store, &["HSET", META, "format", "1", "secret", "x", "epoch", "0123456789abcdef", "token", ""]);
     let output = status(&store.url(), &[]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("{rp:rallypoint}:meta, which has no seq"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("{rp:rallypoint}:meta: it has no seq"), "{}", stderr(&output));
     run(&store, &["DEL", META]);
     run(&store, &["SET", META, "garbage"]);
     assert!(stderr(&status(&store.url(), &[])).contains("has other values"), "the key has another type");
@@ -192,4 +192,10 @@ fn another_node_with_the_same_name_is_worth_a_warning() {
     for node in [&first, &second] {
         node.wait_until_logged("another node of the cluster is called \"node0\" too");
     }
+    eventually("the state of the cluster shows it", || {
+        let (code, document) = status_json(&store.url());
+        code == Some(1) && document["problem"].as_str().is_some_and(|text| text.contains("the same name: node0"))
+    });
+    assert!(second.stop().status.success());
+    eventually("nothing is wrong any more", || status_json(&store.url()).0 == Some(0));
 }

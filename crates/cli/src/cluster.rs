@@ -27,9 +27,9 @@ Examples:
 Exit codes:
   0  the store answers and accepts changes, and all nodes report that were not
      stopped
-  1  the store cannot be used, a node no longer reports, or one loses contact
-     again and again; the last line states the reason, with --json also the
-     field problem
+  1  the store cannot be used, a node no longer reports, two have the same name,
+     or one loses contact again and again; the last line states the reason, with
+     --json also the field problem
   2  wrong usage, or an error in the configuration";
 
 #[derive(clap::Subcommand)]
@@ -154,6 +154,7 @@ mod tests {
             behind: 0,
             listed: 12,
             round_trip_ms: 0.4,
+            has_namesake: false,
         };
         let status = StoreStatus {
             store: "redis://store:6379".into(),

@@ -180,10 +180,10 @@ impl StoreClient {
                 command.arg(FORMAT).arg(secret_check).arg(epoch);
                 Ok(replies::opened(connection.query(&command).await?))
             }
-            Request::Tick { epoch, token, node, report } => {
+            Request::Tick { epoch, token, node, report, after } => {
                 let mut command = self.script(Script::Tick);
                 let report = report.as_deref().unwrap_or_default();
-                command.arg(epoch).arg(token).arg(node.to_string()).arg(report);
+                command.arg(epoch).arg(token).arg(node.to_string()).arg(report).arg(after.to_string());
                 Ok(replies::ticked(connection.query(&command).await?))
             }
             Request::Write { epoch, writes } => {

@@ -46,7 +46,7 @@ pub(crate) use client::MessageId;
 pub use client::{NodeHealth, StoreClient, StoreConnection, StoreNode, StoreStatus};
 pub use clock::StoreClock;
 pub use name::{NAME_FORM, is_valid_name};
-pub use node::{ClusterNode, ContactEvent, ContactMonitor, NodeConfig, NodeState, NodeStats, Update};
+pub use node::{ClusterNode, ContactEvent, ContactMonitor, NodeConfig, NodeState, NodeStats, StoreDefect, Update};
 pub use record::{EntryBody, EntryValue, LogRecord, MalformedRecord, RecordKind};
 pub(crate) use report::{NodeReport, reported_nodes};
 pub use request::{

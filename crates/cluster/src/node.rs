@@ -3,6 +3,7 @@
 mod bans;
 mod contact;
 mod contact_monitor;
+mod defect;
 mod loading;
 mod log;
 mod outbox;
@@ -12,6 +13,7 @@ mod update;
 
 pub use contact::NodeState;
 pub use contact_monitor::{ContactEvent, ContactMonitor};
+pub use defect::StoreDefect;
 pub use update::Update;
 
 use crate::{
@@ -86,6 +88,8 @@ pub struct NodeStats {
     pub failures: u64,
     /// Values in the store that are not valid.
     pub malformed: u64,
+    /// Times that something was found to be wrong with the content of the store ([`StoreDefect`]).
+    pub defects: u64,
     /// Servers that were not tracked because there are too many.
     pub untracked: u64,
     /// Servers in the store, as far as this node knows.
@@ -98,7 +102,8 @@ pub struct NodeStats {
 /// * In: [`handle_changes`](Self::handle_changes), [`handle_renewals`](Self::handle_renewals),
 ///   [`handle_ban`](Self::handle_ban), [`handle_reply`](Self::handle_reply).
 /// * Commands: [`set_report`](Self::set_report), [`reread`](Self::reread), [`reread_bans`](Self::reread_bans).
-/// * Out: [`poll_request`](Self::poll_request), [`poll_update`](Self::poll_update), [`poll_timeout`](Self::poll_timeout).
+/// * Out: [`poll_request`](Self::poll_request), [`poll_update`](Self::poll_update), [`take_defect`](Self::take_defect),
+///   [`poll_timeout`](Self::poll_timeout).
 #[derive(Debug)]
 pub struct ClusterNode {
     config: NodeConfig,
@@ -133,6 +138,8 @@ pub struct ClusterNode {
     report: Vec<u8>,
     tokens: u64,
     nodes: Vec<NodeRow>,
+    /// What was found to be wrong with the content of the store, and not reported yet.
+    defect: Option<StoreDefect>,
     stats: NodeStats,
 }
 
@@ -163,6 +170,7 @@ impl ClusterNode {
             report: Vec::new(),
             tokens: 0,
             nodes: Vec::new(),
+            defect: None,
             stats: NodeStats::default(),
         }
     }
@@ -261,7 +269,7 @@ impl ClusterNode {
                 report = Some(&self.report).filter(|report| !report.is_empty()).cloned();
                 self.outbox.flush_leases();
             }
-            return Some(Request::Tick { epoch, token, node: self.config.node, report });
+            return Some(Request::Tick { epoch, token, node: self.config.node, report, after: self.tick_seq });
         }
         if self.bans.is_due && self.contact.is_idle(RequestKind::Bans) {
             self.bans.is_due = false;
@@ -441,6 +449,11 @@ impl ClusterNode {
         let is_same = self.epoch == Some(opened.epoch);
         let is_continued = is_complete && is_same && self.position.is_at_or_before(opened.seq, &opened.token);
         let is_refill = (is_complete && self.epoch.is_some()) || std::mem::take(&mut self.is_reload);
+        if self.epoch.is_some() && !is_same {
+            self.note_defect(StoreDefect::Emptied);
+        } else if is_same && is_complete && !is_continued {
+            self.note_defect(StoreDefect::LostChanges);
+        }
         self.epoch = Some(opened.epoch);
         if is_continued {
             self.contact.state = NodeState::Following;

@@ -27,6 +27,8 @@ pub(crate) struct NodeReport {
     pub outages: u32,
     /// Whether it probes servers, so that it can do it for the others.
     pub probes: bool,
+    /// Whether it has found another running node with its name.
+    pub has_namesake: bool,
 }
 
 impl NodeReport {

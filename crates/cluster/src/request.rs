@@ -66,6 +66,8 @@ pub enum Request {
         node: u64,
         /// What the node reports about itself, if it is time for a report.
         report: Option<Vec<u8>>,
+        /// Number of the last change that is known.
+        after: u64,
     },
     /// Writes changes, in this order.
     Write {
@@ -236,6 +238,8 @@ pub struct Ticked {
     pub servers: u64,
     /// Number of bans in the store, in force or not; `None` if their key has another program's value.
     pub bans: Option<u64>,
+    /// Whether the log has the change after the last one that was known when the tick was sent, if there is one.
+    pub is_log_complete: bool,
 }
 
 /// A node in the store.

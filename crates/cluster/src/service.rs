@@ -5,11 +5,13 @@ mod bans;
 mod checks;
 mod connection;
 mod contact_log;
+mod defect_log;
 mod driver;
 mod messenger;
 mod namesakes;
 mod outages;
 mod problem;
+mod status;
 
 use crate::{ClusterNode, ClusterSecret, NodeConfig, NodeState, StoreClient, StoreError, StoreUrl};
 use driver::Driver;

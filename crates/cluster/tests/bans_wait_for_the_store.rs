@@ -3,15 +3,13 @@
 use crate::support;
 
 use rallypoint_cluster::{
-    ClusterNode, NodeConfig, NodeState, Reply, Request, StoreError, StoreErrorKind, Update, Write, WriteResult,
+    ClusterNode, NodeState, Reply, Request, StoreError, StoreErrorKind, Update, Write, WriteResult,
 };
 use std::time::{Duration, Instant};
-use support::{model::ModelStore, secret};
+use support::{model::ModelStore, node_config};
 
 fn node(number: u64, now: Instant) -> ClusterNode {
-    let outage_limit = Duration::from_secs(300);
-    let config = NodeConfig { node: number, secret_check: secret().check_value(), outage_limit, max_servers: 100 };
-    ClusterNode::new(config, now)
+    ClusterNode::new(node_config(number), now)
 }
 
 /// Executes requests until there are none, except for those that read the log. Returns the number of bans in each write.
@@ -57,6 +55,23 @@ fn bans_beyond_the_bound_are_refused() {
         (0..50_000_u64).filter(|n| node.handle_ban(n.to_string().as_bytes(), Vec::new(), 0, 0, true)).count();
     assert_eq!(accepted, 20_000);
     assert!(node.handle_ban(b"7", b"{}".to_vec(), 1, 0, true), "a subject that waits already");
+}
+
+/// The store was just opened: what it does not have is handed over while the operator decides.
+#[test]
+fn a_decision_of_now_is_not_replaced_by_what_the_node_knew_before() {
+    let now = Instant::now();
+    let mut store = ModelStore::at(1_000_000);
+    let (mut ahead, mut node) = (node(1, now), node(2, now));
+    run(&mut ahead, &mut store, now, false);
+    run(&mut node, &mut store, now, false);
+    assert!(ahead.handle_ban(b"x", b"banned".to_vec(), 1_300_000, 0, true));
+    run(&mut ahead, &mut store, now, false);
+    assert!(node.handle_ban(b"x", b"lifted".to_vec(), 1_000_500, 1_000_500, true));
+    assert!(node.handle_ban(b"x", b"lifted".to_vec(), 1_000_500, 1_000_500, false));
+    run(&mut node, &mut store, now, false);
+    let Some(Reply::Bans { bans, .. }) = store.execute(&Request::Bans) else { panic!("no bans") };
+    assert_eq!(bans, [(b"x".to_vec(), b"1300001 1000500 lifted".to_vec())]);
 }
 
 /// Number of times that all bans were read.

@@ -6,12 +6,10 @@ use rallypoint_cluster::{
     ClusterNode, Conflict, EntryBody, EntryValue, LogRecord, NodeConfig, NodeRow, OpenedStore, RecordKind, Reply,
     Request, StoreError, StoreErrorKind, Ticked, WriteResult,
 };
-use rallypoint_lobby_proto::{
-    Config, HashKeys, LeaseRenewal, ListingOrigin, LocalChange, PublicId, Registry, UnlistReason,
-};
+use rallypoint_lobby_proto::{LeaseRenewal, ListingOrigin, LocalChange, PublicId, UnlistReason};
 use rallypoint_wire::lobby::{ListBlock, LobbyId, Occupancy, TableBuf, Transport};
 use std::time::{Duration, Instant};
-use support::{Random, secret};
+use support::{Random, node_config, registry};
 
 const MAX_SERVERS: usize = 50;
 
@@ -95,8 +93,10 @@ impl Hostile {
                 let nodes = Some(nodes.collect());
                 let (seq, time, servers) = (self.number(), self.number(), self.number());
                 let has_more = self.0.chance(50);
+                let is_log_complete = self.0.chance(80);
                 let bans = self.0.chance(80).then(|| self.number());
-                Reply::Ticked(Some(Ticked { seq, token: Vec::new(), time, nodes, has_more, servers, bans }))
+                let token = Vec::new();
+                Reply::Ticked(Some(Ticked { seq, token, time, nodes, has_more, servers, bans, is_log_complete }))
             }
             Request::Write { .. } if self.0.chance(20) => Reply::Written(None),
             Request::Write { writes, .. } => {
@@ -131,18 +131,8 @@ fn run_seed(seed: u64) {
     let mut hostile = Hostile(Random(seed));
     let start = Instant::now() + Duration::from_secs(1_000);
     let mut now = start;
-    let node = NodeConfig {
-        node: 1,
-        secret_check: secret().check_value(),
-        outage_limit: Duration::from_secs(300),
-        max_servers: MAX_SERVERS,
-    };
-    let mut node = ClusterNode::new(node, now);
-    let mut config = Config::default();
-    config.checks.enabled = false;
-    let keys = HashKeys { tables: 1, public_ids: secret().public_id_key() };
-    let mut registry = Registry::new(config, keys, now).unwrap();
-    registry.enable_replication(now, [3; 16]);
+    let mut node = ClusterNode::new(NodeConfig { max_servers: MAX_SERVERS, ..node_config(1) }, now);
+    let mut registry = registry(1, now);
     let mut opens = 0;
     while now < start + Duration::from_secs(60) {
         now += Duration::from_millis(hostile.0.below(40));

@@ -41,7 +41,7 @@ async fn a_field_that_is_lost_or_not_valid_begins_a_new_epoch() {
             let remove =
                 Write::Remove { id: PublicId::from_bytes([1; 16]), reason: UnlistReason::Replaced, deadline: 0 };
             let write = Request::Write { epoch: EPOCH, writes: vec![([0; 16], remove)] };
-            let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: None };
+            let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: None, after: 0 };
             if field == "epoch" || field == "seq" {
                 assert_eq!(
                     client.execute(&mut connection, &write).await,
@@ -56,7 +56,7 @@ async fn a_field_that_is_lost_or_not_valid_begins_a_new_epoch() {
             let opened = open(&client, &mut connection, 8, 1).await;
             assert_eq!((opened.epoch, opened.seq, opened.format), ([8; 16], 0, 1), "{field} {value:?}");
             assert_eq!(server.command(&["EXISTS", "{rp:test}:entry"]), "0");
-            let tick = Request::Tick { epoch: [8; 16], token: [0; 16], node: 1, report: None };
+            let tick = Request::Tick { epoch: [8; 16], token: [0; 16], node: 1, report: None, after: 0 };
             assert!(matches!(client.execute(&mut connection, &tick).await, Ok(Reply::Ticked(Some(_)))));
         }
     }

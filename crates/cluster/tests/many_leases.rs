@@ -1,24 +1,15 @@
 //! A node with hundreds of thousands of servers renews all of their leases after a reconnection, and in time after a peak.
 
-use crate::support::{secret, server, unregistration};
-use rallypoint_cluster::{ClusterNode, NodeConfig, OpenedStore, Reply, Request};
-use rallypoint_lobby_proto::{Config, HashKeys, LeaseRenewal, PublicId, Registry};
-use std::{
-    collections::BTreeSet,
-    time::{Duration, Instant},
-};
+use crate::support::{node_config, registry, server, unregistration};
+use rallypoint_cluster::{ClusterNode, OpenedStore, Reply, Request};
+use rallypoint_lobby_proto::{LeaseRenewal, PublicId};
+use std::{collections::BTreeSet, time::Instant};
 
 #[test]
 fn the_leases_of_one_sweep_are_all_renewed() {
     const LEASES: u128 = 60_000;
     let now = Instant::now();
-    let config = NodeConfig {
-        node: 1,
-        secret_check: secret().check_value(),
-        outage_limit: Duration::from_secs(300),
-        max_servers: 1_000_000,
-    };
-    let mut node = ClusterNode::new(config, now);
+    let mut node = ClusterNode::new(node_config(1), now);
     let (id, request) = node.poll_request(now).unwrap();
     let Request::Open { epoch, secret_check } = request else { panic!("{request:?}") };
     let secret_check = secret_check.to_vec();
@@ -51,11 +42,7 @@ fn the_leases_of_one_sweep_are_all_renewed() {
 fn a_sweep_takes_the_same_number_of_steps_after_a_peak() {
     const SERVERS: u8 = 200;
     let start = Instant::now();
-    let mut config = Config::default();
-    config.checks.enabled = false;
-    let keys = HashKeys { tables: 1, public_ids: secret().public_id_key() };
-    let mut registry = Registry::new(config, keys, start).unwrap();
-    registry.enable_replication(start, [3; 16]);
+    let mut registry = registry(1, start);
     for number in 0..SERVERS {
         let source = ([203, 0, 113, number], 4_000).into();
         registry.handle_datagram(start, source, &server(number.into()).datagram());

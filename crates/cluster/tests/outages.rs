@@ -4,11 +4,12 @@
 use crate::support;
 
 use rallypoint_cluster::{
-    ClusterNode, ContactEvent, ContactMonitor, NodeConfig, NodeState, RequestKind, StoreError, StoreErrorKind,
+    ClusterNode, ContactEvent, ContactMonitor, NodeConfig, NodeState, RequestKind, StoreDefect, StoreError,
+    StoreErrorKind,
 };
 use rallypoint_lobby_proto::RegistrationOutcome;
 use std::time::{Duration, Instant};
-use support::{World, server};
+use support::{World, node_config, server};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -28,8 +29,7 @@ fn cluster() -> World {
 
 /// A node that has no contact yet.
 fn lone_node(now: Instant) -> ClusterNode {
-    let secret_check = support::secret().check_value();
-    ClusterNode::new(NodeConfig { node: 1, secret_check, outage_limit: 300 * SECOND, max_servers: 100 }, now)
+    ClusterNode::new(node_config(1), now)
 }
 
 fn refresh(world: &mut World) {
@@ -98,6 +98,9 @@ fn a_store_that_is_emptied_while_it_runs_is_filled_again() {
         assert_listed(&mut world, 6);
     }
     assert_eq!(world.store.entries.len(), 6);
+    for node in &mut world.nodes {
+        assert_eq!((node.node.take_defect(), node.node.stats().defects), (Some(StoreDefect::Emptied), 1));
+    }
 }
 
 /// The other nodes cannot write to it either, so nothing is removed until they had the time to.
@@ -290,8 +293,7 @@ fn records_that_were_trimmed_from_the_log_lead_to_reading_everything() {
 fn a_node_with_another_secret_is_refused() {
     let mut world = cluster();
     let other = rallypoint_cluster::ClusterSecret::new("another secret of the tests").unwrap();
-    let config =
-        NodeConfig { node: 99, secret_check: other.check_value(), outage_limit: 300 * SECOND, max_servers: 100 };
+    let config = NodeConfig { secret_check: other.check_value(), ..node_config(99) };
     let now = world.now + world.nodes[2].ahead;
     world.nodes[2].node = ClusterNode::new(config, now);
     world.run(SECOND);

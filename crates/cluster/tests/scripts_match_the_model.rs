@@ -134,7 +134,9 @@ async fn random_changes_have_the_same_results() {
             stores.execute(Request::Fetch((0..6).map(id).collect())).await;
             if random.chance(20) {
                 let token = u128::from(round).to_be_bytes();
-                stores.execute(Request::Tick { epoch: EPOCH, token, node: 1, report: Some(b"report".to_vec()) }).await;
+                stores
+                    .execute(Request::Tick { epoch: EPOCH, token, node: 1, report: Some(b"report".to_vec()), after: 0 })
+                    .await;
             }
         }
         assert!(refused > 10, "seed {seed}: {refused} changes were refused");
@@ -173,7 +175,9 @@ async fn ended_leases_are_removed_one_family_at_a_time() {
     let writes = vec![write(1, past, future), write(2, past, past - 5), write(3, future, future)];
     let writes = writes.into_iter().map(|write| ([1; 16], write)).collect();
     stores.execute(Request::Write { epoch: EPOCH, writes }).await;
-    stores.execute(Request::Tick { epoch: EPOCH, token: [2; 16], node: 1, report: Some(b"{}".to_vec()) }).await;
+    stores
+        .execute(Request::Tick { epoch: EPOCH, token: [2; 16], node: 1, report: Some(b"{}".to_vec()), after: 0 })
+        .await;
     stores.execute(Request::Fetch(vec![id(1), id(2), id(3)])).await;
     let Reply::Fetched(entries) =
         stores.client.execute(&mut stores.connection, &Request::Fetch(vec![id(1), id(2), id(3)])).await.unwrap()
@@ -198,7 +202,7 @@ async fn an_emptied_store_refuses_changes_of_the_old_epoch() {
     let remove = Write::Remove { id: id(1), reason: UnlistReason::Replaced, deadline: 0 };
     let write = Request::Write { epoch: EPOCH, writes: vec![([0; 16], remove)] };
     assert_eq!(client.execute(&mut connection, &write).await, Ok(Reply::Written(None)));
-    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: Some(b"{}".to_vec()) };
+    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: Some(b"{}".to_vec()), after: 0 };
     assert_eq!(client.execute(&mut connection, &tick).await, Ok(Reply::Ticked(None)));
 }
 
@@ -218,7 +222,7 @@ async fn garbage_in_the_store_is_skipped() {
     assert_eq!(scanned, Reply::Scanned { cursor: 0, entries: Vec::new(), malformed: 2 });
     let log = client.execute(&mut connection, &Request::ReadLog { after: 0 }).await.unwrap();
     assert_eq!(log, Reply::Log { records: Vec::new(), is_malformed: true });
-    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: Some(b"{}".to_vec()) };
+    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: Some(b"{}".to_vec()), after: 0 };
     assert!(matches!(client.execute(&mut connection, &tick).await, Ok(Reply::Ticked(Some(_)))));
     assert_eq!(server.command(&["GET", "other"]), "value");
 }
@@ -237,7 +241,7 @@ async fn old_bans_are_removed_from_the_store() {
     let days = |days: u64| opened.time - days * 86_400_000;
     [("old", days(31)), ("recent", days(29)), ("permanent", 0)].into_iter().for_each(|(name, end)| ban(name, end));
     let _ = server.command(&["HSET", "{rp:test}:ban", "garbage", "x"]);
-    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: Some(b"{}".to_vec()) };
+    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: Some(b"{}".to_vec()), after: 0 };
     client.execute(&mut connection, &tick).await.unwrap();
     let mut left: Vec<_> = server.command(&["HKEYS", "{rp:test}:ban"]).lines().map(str::to_owned).collect();
     left.sort();
@@ -252,7 +256,7 @@ async fn a_clock_that_was_set_back_begins_a_new_epoch() {
     let mut connection = client.connect().await.unwrap();
     let open = Request::Open { epoch: EPOCH, secret_check: [1; 16] };
     let Reply::Opened(opened) = client.execute(&mut connection, &open).await.unwrap() else { panic!("not opened") };
-    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: Some(b"{}".to_vec()) };
+    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: Some(b"{}".to_vec()), after: 0 };
     for (ahead, is_kept) in [(500, true), (90_000, false)] {
         let ticked = (opened.time + ahead).to_string();
         let _ = server.command(&["HSET", "{rp:test}:meta", "ticked", &ticked]);
@@ -279,7 +283,7 @@ async fn lost_leases_begin_a_new_epoch() {
     };
     let write = Request::Write { epoch: EPOCH, writes: vec![([0; 16], put)] };
     client.execute(&mut connection, &write).await.unwrap();
-    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: None };
+    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: None, after: 0 };
     assert!(matches!(client.execute(&mut connection, &tick).await, Ok(Reply::Ticked(Some(_)))));
     let _ = server.command(&["DEL", "{rp:test}:lease"]);
     assert_eq!(client.execute(&mut connection, &tick).await, Ok(Reply::Ticked(None)));
@@ -299,7 +303,7 @@ async fn many_ended_leases_take_several_ticks() {
     let mut command = vec!["ZADD", "{rp:test}:lease"];
     command.extend(leases.iter().map(String::as_str));
     let _ = server.command(&command);
-    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: Some(b"{}".to_vec()) };
+    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: Some(b"{}".to_vec()), after: 0 };
     let mut more = Vec::new();
     for _ in 0..2 {
         let Ok(Reply::Ticked(Some(ticked))) = client.execute(&mut connection, &tick).await else { panic!("no tick") };

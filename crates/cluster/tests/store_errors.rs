@@ -108,7 +108,7 @@ async fn a_store_that_refuses_changes() {
     let mut connection = client.connect().await.unwrap();
     let open = Request::Open { epoch: [1; 16], secret_check: [1; 16] };
     client.execute(&mut connection, &open).await.unwrap();
-    let tick = Request::Tick { epoch: [1; 16], token: [0; 16], node: 1, report: Some(b"{}".to_vec()) };
+    let tick = Request::Tick { epoch: [1; 16], token: [0; 16], node: 1, report: Some(b"{}".to_vec()), after: 0 };
     for (commands, repair) in [
         (vec!["REPLICAOF", "127.0.0.1", "1"], vec!["REPLICAOF", "NO", "ONE"]),
         (vec!["CONFIG", "SET", "maxmemory", "1"], vec!["CONFIG", "SET", "maxmemory", "0"]),

@@ -13,7 +13,7 @@ use rallypoint_wire::lobby::{ListBlock, Occupancy, TableBuf, Transport};
 const EPOCH: [u8; 16] = [7; 16];
 const SECRET: [u8; 16] = [1; 16];
 const OPEN: Request = Request::Open { epoch: EPOCH, secret_check: SECRET };
-const TICK: Request = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: None };
+const TICK: Request = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: None, after: 0 };
 
 struct Store {
     server: RedisServer,

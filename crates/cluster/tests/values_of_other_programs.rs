@@ -5,7 +5,7 @@ use rallypoint_harness::RedisServer;
 
 const EPOCH: [u8; 16] = [7; 16];
 const META: &str = "{rp:test}:meta";
-const TICK: Request = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: None };
+const TICK: Request = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: None, after: 0 };
 
 async fn open(server: &RedisServer) -> (StoreClient, StoreConnection, u64) {
     let client = StoreClient::new(&server.url().parse().unwrap(), "test").unwrap();
@@ -64,7 +64,7 @@ async fn a_key_of_another_type_is_named() {
         let problem = client.status().await.problem.unwrap_or_default();
         assert!(problem.contains(&format!("the key {key} is a string")), "{problem}");
         let report = Some(b"{}".to_vec());
-        let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report };
+        let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report, after: 0 };
         // The log is written anew; bans and messages are not needed for the list.
         let is_needed = ["meta", "entry", "lease", "node"].contains(&part);
         match client.execute(&mut connection, &tick).await {
@@ -73,4 +73,57 @@ async fn a_key_of_another_type_is_named() {
         }
         let _ = server.command(&["DEL", &key]);
     }
+}
+
+/// All entries are checked in turn, some at each tick that ends leases: one bad value of many is found after a bounded time.
+#[tokio::test]
+async fn one_overwritten_entry_of_many_is_found() {
+    const COUNT: usize = 2_000;
+    let Some(server) = RedisServer::start(&[]) else { return };
+    let (client, mut connection, time) = open(&server).await;
+    let fill = "for n = 1, tonumber(ARGV[1]) do \
+                redis.call('HSET', KEYS[1], string.format('%016d', n), string.char(1) .. string.rep('x', 200)) \
+                redis.call('ZADD', KEYS[2], ARGV[2], string.format('4%016d', n)) end";
+    let (entries, later) = ("{rp:test}:entry", (time + 3_600_000).to_string());
+    let _ = server.command(&["EVAL", fill, "2", entries, "{rp:test}:lease", &COUNT.to_string(), &later]);
+    // After this one, leases end without a time of grace.
+    client.execute(&mut connection, &TICK).await.unwrap();
+    for (round, cursor) in ["0", "garbage", "7"].into_iter().enumerate() {
+        let field = format!("{:016}", 300 * round + 7);
+        let _ = server.command(&["HSET", META, "checked", cursor]);
+        let _ = server.command(&["HSET", entries, &field, "another program's value"]);
+        let mut ticks = 0;
+        while server.command(&["HEXISTS", entries, &field]) == "1" {
+            ticks += 1;
+            assert!(ticks <= 2 * COUNT / 100, "the value was not found");
+            let _ = server.command(&["HSET", META, "grace", "0", "expired", "0"]);
+            client.execute(&mut connection, &TICK).await.unwrap();
+        }
+        assert_eq!(server.command(&["HLEN", entries]), (COUNT - 1 - round).to_string());
+    }
+}
+
+/// The next tick of a node shows that records are gone that it has not read.
+#[tokio::test]
+async fn a_tick_shows_whether_the_log_goes_on() {
+    let Some(server) = RedisServer::start(&[]) else { return };
+    let (client, mut connection, time) = open(&server).await;
+    let ban = |subject: &[u8]| {
+        let ban = Write::Ban { subject: subject.into(), value: b"{}".into(), since: time, end: 0, is_current: true };
+        Request::Write { epoch: EPOCH, writes: vec![([0; 16], ban)] }
+    };
+    for subject in [b"a", b"b", b"c"] {
+        client.execute(&mut connection, &ban(subject)).await.unwrap();
+    }
+    let log = "{rp:test}:log";
+    let trimmed = server.command(&["XTRIM", log, "MAXLEN", "1"]);
+    assert_eq!(trimmed, "2");
+    for (after, expected) in [(0, false), (1, false), (2, true), (3, true)] {
+        let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: None, after };
+        let Ok(Reply::Ticked(Some(ticked))) = client.execute(&mut connection, &tick).await else { panic!("no tick") };
+        assert_eq!((ticked.seq, ticked.is_log_complete), (3, expected), "after {after}");
+    }
+    let _ = server.command(&["DEL", log]);
+    let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: None, after: 2 };
+    assert!(matches!(client.execute(&mut connection, &tick).await, Ok(Reply::Ticked(Some(t))) if !t.is_log_complete));
 }

@@ -21,7 +21,7 @@ use std::{
     fs, io,
     net::IpAddr,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use thiserror::Error;
@@ -73,8 +73,22 @@ struct Inner {
     audit: AuditLog,
     /// Bans that were added, changed or lifted here, for the other nodes of a cluster.
     changes: broadcast::Sender<BanDecision>,
-    /// Bans that were lifted here or at other nodes.
-    lifted: Mutex<LiftedBans>,
+}
+
+/// A change of the record: what it returns, and what has to be known of it elsewhere.
+struct Change<T> {
+    value: T,
+    /// For the audit log.
+    entries: Vec<AuditEntry>,
+    /// For the other nodes of a cluster.
+    decisions: Vec<BanDecision>,
+}
+
+impl<T> Change<T> {
+    /// A change that concerns no ban.
+    fn of_note(value: T, entry: AuditEntry) -> Self {
+        Self { value, entries: vec![entry], decisions: Vec::new() }
+    }
 }
 
 /// Why a change was not made.
@@ -162,7 +176,6 @@ impl AdminStore {
             record: ArcSwap::from_pointee(record),
             audit: AuditLog::new(dir),
             changes: broadcast::Sender::new(CHANGE_BACKLOG),
-            lifted: Mutex::default(),
         }))
     }
 
@@ -176,11 +189,10 @@ impl AdminStore {
     pub async fn put_ban(&self, ban: Ban, by: IpAddr) -> Result<(StoredBan, bool), AdminError> {
         let change = move |record: &mut AdminRecord| {
             let entry = ban_entry("ban", &ban, by);
-            Ok((record.put_ban(ban, entry.time)?, vec![entry]))
+            let decision = record.decide(BanChange::Put(ban.clone()));
+            Ok(Change { value: record.put_ban(ban, entry.time)?, entries: vec![entry], decisions: vec![decision] })
         };
-        let (stored, is_new) = self.change(change).await?;
-        self.publish([BanChange::Put(stored.ban.clone())]);
-        Ok((stored, is_new))
+        self.change(change).await
     }
 
     /// Removes a server from the list and bans it, and optionally its addresses, until the given time.
@@ -198,17 +210,16 @@ impl AdminStore {
         let change = move |record: &mut AdminRecord| {
             let mut bans = vec![("unlist", ban(BanSubject::Server(server)))];
             bans.extend(addresses.iter().map(|addr| ("ban", ban(BanSubject::Network(addr.ip().into())))));
-            let mut entries = Vec::new();
-            let mut changes = Vec::new();
+            let mut change = Change { value: (), entries: Vec::new(), decisions: Vec::new() };
             for (action, ban) in bans {
                 let entry = ban_entry(action, &ban, by);
                 record.put_ban(ban.clone(), entry.time)?;
-                entries.push(entry);
-                changes.push(BanChange::Put(ban));
+                change.entries.push(entry);
+                change.decisions.push(record.decide(BanChange::Put(ban)));
             }
-            Ok((changes, entries))
+            Ok(change)
         };
-        self.change(change).await.map(|changes| self.publish(changes))
+        self.change(change).await
     }
 
     /// Removes a ban.
@@ -216,18 +227,17 @@ impl AdminStore {
         let change = move |record: &mut AdminRecord| {
             let removed = record.remove_ban(id).ok_or(AdminError::NoSuchBan)?;
             let entry = AuditEntry { until: None, ..ban_entry("unban", &removed.ban, by) };
-            Ok((removed.ban.subject, vec![entry]))
+            let decision = record.decide(BanChange::Lifted(removed.ban.subject));
+            Ok(Change { value: (), entries: vec![entry], decisions: vec![decision] })
         };
-        let subject = self.change(change).await?;
-        self.publish([BanChange::Lifted(subject)]);
-        Ok(())
+        self.change(change).await
     }
 
     /// Adds a note about a server or a network.
     pub async fn add_note(&self, about: String, text: String, by: IpAddr) -> Result<Note, AdminError> {
         let change = move |record: &mut AdminRecord| {
             let entry = entry("note", about.clone(), text.clone(), by);
-            Ok((record.add_note(about, text, entry.time)?, vec![entry]))
+            Ok(Change::of_note(record.add_note(about, text, entry.time)?, entry))
         };
         self.change(change).await
     }
@@ -236,23 +246,13 @@ impl AdminStore {
     pub async fn remove_note(&self, id: u64, by: IpAddr) -> Result<(), AdminError> {
         let change = move |record: &mut AdminRecord| {
             let removed = record.remove_note(id).ok_or(AdminError::NoSuchNote)?;
-            Ok(((), vec![entry("forget_note", removed.about, removed.text, by)]))
+            Ok(Change::of_note((), entry("forget_note", removed.about, removed.text, by)))
         };
         self.change(change).await
     }
 
-    /// Bans that were lifted since the start, here or at other nodes of a cluster.
-    #[must_use]
-    pub fn lifted(&self) -> LiftedBans {
-        self.lock_lifted().clone()
-    }
-
-    fn lock_lifted(&self) -> MutexGuard<'_, LiftedBans> {
-        self.0.lifted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Subscribes to bans that are added, changed or lifted here. A subscriber that misses some finds them in
-    /// [`record`](Self::record) and [`lifted`](Self::lifted).
+    /// Subscribes to bans that are added, changed or lifted here, in the order in which they take effect. A subscriber that misses some
+    /// finds them in the [`record`](Self::record).
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<BanDecision> {
         self.0.changes.subscribe()
@@ -263,40 +263,23 @@ impl AdminStore {
     /// with the others. Returns the number of bans for which there was no room.
     pub async fn apply_shared(&self, decisions: Vec<BanDecision>) -> Result<usize, AdminError> {
         let record = self.record();
-        let decisions: Vec<_> = decisions
-            .into_iter()
-            .filter(|decision| !record.supersedes(decision) && self.lock_lifted().handle(decision, false))
-            .filter(|decision| record.is_changed_by(decision))
-            .collect();
+        let has_news = decisions.iter().any(|decision| record.accepts(decision));
         drop(record);
-        if decisions.is_empty() {
+        if !has_news {
             return Ok(0);
         }
         let apply = move |record: &mut AdminRecord| {
             let mut left_out = 0;
-            for BanDecision { change, since } in decisions {
-                match change {
-                    BanChange::Put(ban) => match record.put_ban(ban, since / 1_000) {
-                        Ok(_) => {}
-                        Err(AdminError::TooManyBans) => left_out += 1,
-                        Err(error) => return Err(error),
-                    },
-                    BanChange::Lifted(subject) => record.lift(&subject),
+            for decision in decisions {
+                match record.apply_shared(decision) {
+                    Ok(()) => {}
+                    Err(AdminError::TooManyBans) => left_out += 1,
+                    Err(error) => return Err(error),
                 }
             }
-            Ok((left_out, Vec::new()))
+            Ok(Change { value: left_out, entries: Vec::new(), decisions: Vec::new() })
         };
         self.change(apply).await
-    }
-
-    fn publish(&self, changes: impl IntoIterator<Item = BanChange>) {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        for change in changes {
-            let decision = BanDecision { change, since: u64::try_from(since).unwrap_or(u64::MAX) };
-            self.lock_lifted().handle(&decision, true);
-            // It fails without subscribers, which is fine.
-            let _ = self.0.changes.send(decision);
-        }
     }
 
     /// The audit log, latest entry first.
@@ -305,28 +288,33 @@ impl AdminStore {
         blocking(move || Ok(inner.audit.entries()?)).await
     }
 
-    /// Makes a change: audit log, disk, registry, in this order.
+    /// Makes a change: audit log, disk, registry, other nodes, in this order.
     async fn change<T: Send + 'static>(
         &self,
-        change: impl FnOnce(&mut AdminRecord) -> Result<(T, Vec<AuditEntry>), AdminError> + Send + 'static,
+        change: impl FnOnce(&mut AdminRecord) -> Result<Change<T>, AdminError> + Send + 'static,
     ) -> Result<T, AdminError> {
         let inner = Arc::clone(&self.0);
         uninterrupted(async move {
             let _guard = inner.changing.lock().await;
             let store = Arc::clone(&inner);
-            let value = blocking(move || {
+            let (value, decisions) = blocking(move || {
                 let mut record = AdminRecord::clone(&store.record.load());
                 record.remove_ended(SystemTime::now());
-                let (value, entries) = change(&mut record)?;
+                let Change { value, entries, decisions } = change(&mut record)?;
                 store.audit.add(&entries)?;
                 rallypoint_files::replace(&store.path, &serde_json::to_vec(&record).map_err(io::Error::other)?)?;
                 store.record.store(Arc::new(record));
                 entries.iter().for_each(log_action);
-                Ok(value)
+                Ok((value, decisions))
             })
             .await?;
             let bans = inner.record.load().ban_list();
             inner.registry.set_admin_bans(bans).await;
+            // Before the next change can be made: of two decisions about a ban, the other nodes must not get the later one first.
+            for decision in decisions {
+                // It fails without subscribers, which is fine.
+                let _ = inner.changes.send(decision);
+            }
             Ok(value)
         })
         .await

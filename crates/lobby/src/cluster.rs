@@ -101,6 +101,8 @@ pub struct ClusterStatus {
     pub round_trip: Option<Duration>,
     /// All nodes that reported in the last hour, this one included.
     pub nodes: Vec<ClusterNodeStatus>,
+    /// Names of the other nodes that reported recently when there was last contact with the store.
+    pub peers: Vec<String>,
     /// Counters by name, for metrics.
     pub counters: Vec<(&'static str, u64)>,
 }

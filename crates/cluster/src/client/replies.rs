@@ -32,7 +32,8 @@ pub(super) fn ticked(value: Value) -> Option<Reply> {
             let has_more = parts.next().and_then(bytes).is_some_and(|more| more == b"1");
             let servers = number(&parts.next()?)?;
             let bans = parts.next().as_ref().and_then(number);
-            Some(Reply::Ticked(Some(Ticked { seq, token, time, nodes, has_more, servers, bans })))
+            let is_log_complete = parts.next().and_then(bytes).is_some_and(|complete| complete == b"1");
+            Some(Reply::Ticked(Some(Ticked { seq, token, time, nodes, has_more, servers, bans, is_log_complete })))
         }
         _ => None,
     }

@@ -80,6 +80,8 @@ pub struct StoreNode {
     pub listed: u64,
     /// Its round-trip time to the store, in milliseconds.
     pub round_trip_ms: f64,
+    /// Whether it has found another running node with its name.
+    pub has_namesake: bool,
 }
 
 /// The state of a node, as far as its reports show.
@@ -188,6 +190,7 @@ impl StoreClient {
                 behind: node.report.behind,
                 listed: node.report.listed,
                 round_trip_ms: node.report.round_trip_us as f64 / 1_000.0,
+                has_namesake: node.report.has_namesake,
             })
             .collect();
         status.bans = Some(self.count(connection, "HLEN", BAN).await?);

@@ -41,15 +41,16 @@ impl ClusterNode {
     /// Reads everything again. Without contact nothing happens: then everything may be read with the next contact.
     pub fn reread(&mut self, now: Instant) {
         if *self.state() == NodeState::Following {
-            self.reload(now);
+            self.reload(now, true);
         }
     }
 
-    /// Begins to read everything, from the state that the store has when it executes the request.
-    pub(super) fn reload(&mut self, now: Instant) {
+    /// Begins to read everything, from the state that the store has when it executes the request. If it may have lost content
+    /// (`is_refill`), servers that it does not have stay for a while: other nodes write them again.
+    pub(super) fn reload(&mut self, now: Instant, is_refill: bool) {
         self.cancel_requests();
         self.epoch = None;
-        self.is_reload = true;
+        self.is_reload = is_refill;
         self.contact.reopen(now, NodeState::Loading);
     }
 

@@ -1,6 +1,6 @@
 //! Following the log, and the states of servers that it shows.
 
-use super::{ClusterNode, SHORT_TICK_INTERVAL, Update, pending::ServerState};
+use super::{ClusterNode, SHORT_TICK_INTERVAL, StoreDefect, Update, pending::ServerState};
 use crate::{
     record::{EntryValue, LogRecord, RecordKind},
     request::{RequestKind, Ticked},
@@ -60,11 +60,21 @@ impl ClusterNode {
         let is_unchanged = ticked.seq == self.position.seq && ticked.seq == self.tick_seq;
         let known = self.known.len().min(self.tick_known) as u64;
         let has_lost_servers = is_unchanged && ticked.servers < known;
-        if has_lost_changes || is_forked || has_lost_servers {
-            self.is_reload = true;
-            self.reload(now);
+        // The next record does not come any more.
+        let has_lost_records = !ticked.is_log_complete && self.position.seq == self.tick_seq;
+        let defect = if has_lost_changes || is_forked {
+            Some(StoreDefect::LostChanges)
+        } else if has_lost_servers {
+            Some(StoreDefect::LostServers)
         } else {
-            self.contact.confirm(now);
+            has_lost_records.then_some(StoreDefect::LostRecords)
+        };
+        match defect {
+            Some(defect) => {
+                self.note_defect(defect);
+                self.reload(now, defect != StoreDefect::LostRecords);
+            }
+            None => self.contact.confirm(now),
         }
     }
 
@@ -74,15 +84,17 @@ impl ClusterNode {
         }
         for record in records {
             if !self.position.advance(&record) {
-                // Records are missing, or the store has lost some that were applied here.
-                self.reload(now);
+                // The next number after another record: the store has lost some that were applied here.
+                let is_next = record.seq <= self.position.seq.saturating_add(1);
+                self.note_defect(if is_next { StoreDefect::LostChanges } else { StoreDefect::LostRecords });
+                self.reload(now, is_next);
                 return;
             }
             self.handle_record(now, record.seq, record.kind);
         }
         if is_malformed {
             self.stats.malformed = self.stats.malformed.saturating_add(1);
-            self.reload(now);
+            self.reload(now, true);
         }
     }
 

@@ -153,6 +153,10 @@ impl Outbox {
     }
 
     fn push_ban(&mut self, ban: QueuedBan) -> bool {
+        // What this node knew before, and hands over because the store does not have it, is not later than what its operator decides.
+        if !ban.is_current && self.bans.get(&ban.subject).is_some_and(|waiting| waiting.is_current) {
+            return true;
+        }
         let has_room = self.bans.len() < MAX_BANS || self.bans.contains_key(&ban.subject);
         if has_room {
             self.bans.insert(ban.subject.clone(), ban);

@@ -1,6 +1,6 @@
 -- Ends leases that are due, reports a node, and reads the state of the log. Arguments: epoch, token, node, report, which is empty if
--- the node has reported recently.
-local epoch, token, node, report = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+-- the node has reported recently, number of the last change that the node knows.
+local epoch, token, node, report, after = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local NODE, BAN = KEYS[7], KEYS[8]
 -- Leases that one call ends: other commands wait for it. The node calls again at once if there are more.
 local MAX_EXPIRED = 500
@@ -8,12 +8,12 @@ local MAX_EXPIRED = 500
 local MAX_NODES, MAX_ROW = 1000, 2048
 local DAY = 86400000
 -- Number of entries that are checked when leases are ended.
-local SAMPLE = 10
+local CHECKED = 100
 -- Leases are ended this often, in ms, however many nodes there are.
 local EXPIRY_INTERVAL = 800
 -- Time in ms in which the nodes renew all leases after an outage of the store, before any of them ends.
 local GRACE = 10000
-local meta = redis.call('HMGET', META, 'epoch', 'ticked', 'grace', 'expired', 'swept', 'seq', 'token', 'format', 'secret')
+local meta = redis.call('HMGET', META, 'epoch', 'ticked', 'grace', 'expired', 'swept', 'seq', 'token', 'format', 'secret', 'checked')
 -- A store that has lost a part of its metadata is set up again, as one that was emptied.
 if meta[1] ~= epoch or not is_number(meta[6]) or not meta[8] or not meta[9] then return { 'epoch' } end
 local time = now()
@@ -57,11 +57,16 @@ if is_expiry then
     end
   end
   redis.call('ZREMRANGEBYSCORE', TOMB, '-inf', string.format('%.0f', time - 120000))
-  -- Another program may have overwritten entries. If it was many of them, a few show it; the rest is found when a node reads everything.
-  local sample = redis.call('HRANDFIELD', ENTRY, SAMPLE, 'WITHVALUES')
-  for index = 1, #sample, 2 do
-    if not is_entry(sample[index + 1]) then redis.call('HDEL', ENTRY, sample[index]) end
+  -- Another program may have overwritten entries. All are checked in turn, some each time; once one was found and deleted, nodes read
+  -- everything, and find the others.
+  local cursor = meta[10] or '0'
+  local part = redis.pcall('HSCAN', ENTRY, cursor, 'COUNT', CHECKED)
+  -- The cursor is another program's.
+  if part.err then part = { '0', {} } end
+  for index = 1, #part[2], 2 do
+    if not is_entry(part[2][index + 1]) then redis.call('HDEL', ENTRY, part[2][index]) end
   end
+  if part[1] ~= cursor then redis.call('HSET', META, 'checked', part[1]) end
 end
 -- If there are more, the next call ends them at once.
 if has_more == '1' then redis.call('HSET', META, 'expired', string.format('%.0f', expired)) end
@@ -99,4 +104,11 @@ if #due > 0 then
   local changed = redis.call('HMGET', META, 'seq', 'token')
   seq, last = changed[1], changed[2]
 end
-return { 'done', seq or '0', last or '', ms, nodes, has_more, redis.call('HLEN', ENTRY), bans }
+-- If the log was trimmed or deleted, a node that waits for the next record would not notice it before there is another change.
+local is_complete = '1'
+if tonumber(seq) > after then
+  local id = string.format('%.0f-0', after + 1)
+  local next_record = redis.pcall('XRANGE', LOG, id, id)
+  if next_record.err or not next_record[1] then is_complete = '0' end
+end
+return { 'done', seq or '0', last or '', ms, nodes, has_more, redis.call('HLEN', ENTRY), bans, is_complete }

@@ -5,7 +5,7 @@
 //! learns of it; so does one that has ended.
 
 use crate::ClusterNode;
-use rallypoint_lobby::{AdminRecord, BanChange, BanDecision, LiftedBans};
+use rallypoint_lobby::{AdminRecord, AdminStore, BanChange, BanDecision, LobbyService};
 use rallypoint_lobby_proto::{Ban, BanSubject};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -21,31 +21,118 @@ enum SharedBan {
     Lifted(BanSubject),
 }
 
-/// Hands a decision that this node's operator has just made to the other nodes. Returns `false` if too many wait for the store.
-pub(super) fn share(node: &mut ClusterNode, decision: BanDecision) -> bool {
-    hand_over(node, decision, true)
+/// The exchange of bans between this node's operator and the others.
+#[derive(Debug)]
+pub(super) struct BanSharing {
+    /// `None` without a store of bans.
+    admin: Option<AdminStore>,
+    changes: Option<broadcast::Receiver<BanDecision>>,
+    /// Whether it was logged that another program's value is where the bans should be.
+    is_foreign_logged: bool,
+    malformed: u64,
+    left_out: usize,
+}
+
+impl BanSharing {
+    pub fn new(lobby: &LobbyService) -> Self {
+        let admin = lobby.admin().cloned();
+        let changes = admin.as_ref().map(AdminStore::subscribe);
+        Self { admin, changes, is_foreign_logged: false, malformed: 0, left_out: 0 }
+    }
+
+    /// Number of values of the store that are not bans.
+    pub fn malformed(&self) -> u64 {
+        self.malformed
+    }
+
+    /// Number of bans, of the store or of this node, that did not fit.
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// The next change of a ban by the operator of this node. Returns `None` at once if there is no store of bans.
+    pub async fn receive(&mut self) -> Option<Received> {
+        receive(&mut self.changes).await
+    }
+
+    /// Hands what the operator of this node has just decided to the other nodes.
+    pub fn handle_received(&mut self, node: &mut ClusterNode, received: Received) {
+        match received {
+            Received::Decision(decision) => {
+                if !hand_over(node, decision, true) {
+                    self.set_left_out(self.left_out.max(1));
+                }
+            }
+            Received::Missed => node.reread_bans(),
+        }
+    }
+
+    /// Parses a ban of the store.
+    pub fn parse(&mut self, value: &[u8]) -> Option<BanDecision> {
+        let decision = parse(value);
+        self.malformed += u64::from(decision.is_none());
+        decision
+    }
+
+    /// Parses all bans of the store, and hands those over that it does not have.
+    pub fn parse_all(&mut self, node: &mut ClusterNode, values: &[Vec<u8>], left_out: usize) -> Vec<BanDecision> {
+        let all: Vec<_> = values.iter().filter_map(|value| self.parse(value)).collect();
+        let has_room = self.admin.as_ref().is_none_or(|admin| share_missing(node, &admin.record(), &all));
+        self.set_left_out(left_out.saturating_add(usize::from(!has_room)));
+        all
+    }
+
+    /// Applies decisions of the other nodes.
+    pub async fn apply(&mut self, decisions: Vec<BanDecision>) {
+        let Some(admin) = self.admin.as_ref().filter(|_| !decisions.is_empty()) else { return };
+        match admin.apply_shared(decisions).await {
+            Ok(left_out) => self.set_left_out(self.left_out.max(left_out)),
+            Err(error) => tracing::warn!(%error, "cannot apply bans of other nodes"),
+        }
+    }
+
+    /// Logs once that there are more bans than a node keeps.
+    fn set_left_out(&mut self, count: usize) {
+        if count > 0 && self.left_out == 0 {
+            let max = AdminRecord::MAX;
+            tracing::error!(
+                count,
+                "not all bans of the cluster are in force at this node: there are more than {max}. Lift bans that are no \
+                 longer needed, or combine them into networks"
+            );
+        }
+        self.left_out = count;
+    }
+
+    /// Logs once that bans cannot be shared because their key has another program's value, and that they can again.
+    pub fn log_foreign(&mut self, node: &ClusterNode, key: &str) {
+        let is_foreign = node.has_foreign_bans();
+        if is_foreign && !self.is_foreign_logged {
+            tracing::error!(
+                "bans are not shared with the other nodes: the key {key} of the store has another program's value. Delete it; the \
+                 nodes then write their bans again"
+            );
+        } else if self.is_foreign_logged && !is_foreign {
+            tracing::info!("bans are shared with the other nodes again");
+        }
+        self.is_foreign_logged = is_foreign;
+    }
 }
 
 /// Hands bans and lifts that this node knows to the others if the store does not have them, or has an earlier decision. Returns
 /// `false` if too many wait for the store.
-pub(super) fn share_missing(
-    node: &mut ClusterNode,
-    record: &AdminRecord,
-    lifted: &LiftedBans,
-    stored: &[BanDecision],
-) -> bool {
+fn share_missing(node: &mut ClusterNode, record: &AdminRecord, stored: &[BanDecision]) -> bool {
     let stored: HashMap<_, _> =
         stored.iter().map(|decision| (decision.change.subject().to_string(), decision.since)).collect();
     let own = record
         .bans
         .iter()
         .map(|own| BanDecision { change: BanChange::Put(own.ban.clone()), since: own.since.saturating_mul(1_000) });
-    let lifted = lifted.decisions();
     let is_missing = |decision: &BanDecision| {
         stored.get(&decision.change.subject().to_string()).is_none_or(|known| *known < decision.since)
     };
     let mut has_room = true;
-    for decision in own.chain(lifted).filter(is_missing) {
+    for decision in own.chain(record.lifted.decisions()).filter(is_missing) {
         has_room &= hand_over(node, decision, false);
     }
     has_room
@@ -69,7 +156,7 @@ fn unix_milliseconds(time: SystemTime) -> u64 {
 const MAX_SINCE: u64 = 999_999_999_999_999;
 
 /// Parses a value of the store; anything else is skipped.
-pub(super) fn parse(value: &[u8]) -> Option<BanDecision> {
+fn parse(value: &[u8]) -> Option<BanDecision> {
     let mut parts = value.splitn(3, |byte| *byte == b' ');
     let mut number = || -> Option<u64> { std::str::from_utf8(parts.next()?).ok()?.parse().ok() };
     let (since, _end) = (number().filter(|since| *since <= MAX_SINCE)?, number()?);
@@ -88,8 +175,7 @@ pub(super) enum Received {
     Missed,
 }
 
-/// The next change of a ban by the operator of this node. Returns `None` at once if there is no store of bans.
-pub(super) async fn receive(bans: &mut Option<broadcast::Receiver<BanDecision>>) -> Option<Received> {
+async fn receive(bans: &mut Option<broadcast::Receiver<BanDecision>>) -> Option<Received> {
     match bans.as_mut()?.recv().await {
         Ok(decision) => Some(Received::Decision(decision)),
         Err(broadcast::error::RecvError::Lagged(_)) => Some(Received::Missed),

@@ -16,6 +16,9 @@ const RESULT_TIME: Duration = Duration::from_secs(10);
 /// Interval at which the result of another node is awaited.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
+/// Time beyond that of the check for which a claim holds: a check that fails takes all of its time, and its result is published after that.
+const CLAIM_MARGIN: Duration = Duration::from_secs(1);
+
 /// Lets the first node that claims a check make it. Without contact with the store every node makes its own.
 #[derive(Debug)]
 pub(super) struct StoreChecks {
@@ -42,10 +45,11 @@ impl CheckCoordinator for StoreChecks {
         Box::pin(async move {
             let Some(mut connection) = connection else { return check.await };
             let target = target_name(&request.target);
-            let end = Instant::now() + request.timeout;
+            let claim_time = request.timeout + CLAIM_MARGIN;
+            // Another node's claim has ended by then, and this node's next one is granted. Whatever the store answers, the wait ends.
+            let end = Instant::now() + claim_time + 2 * POLL_INTERVAL;
             loop {
-                let claim =
-                    client.claim(&mut connection, &target, node, request.timeout + Duration::from_secs(1)).await;
+                let claim = client.claim(&mut connection, &target, node, claim_time).await;
                 let Ok(claim) = claim else { return check.await };
                 if claim == b"granted" {
                     break;
@@ -54,7 +58,6 @@ impl CheckCoordinator for StoreChecks {
                     return Ok(result);
                 }
                 if Instant::now() >= end {
-                    // The other node did not finish.
                     break;
                 }
                 tokio::time::sleep(POLL_INTERVAL).await;
@@ -105,6 +108,40 @@ fn parse(bytes: &[u8]) -> Option<CheckResult> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rallypoint_harness::RedisServer;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    /// A check that counts, and takes some time until it has a result.
+    fn check(counter: &Arc<AtomicUsize>, time: Duration) -> BoxFuture<io::Result<CheckResult>> {
+        let counter = Arc::clone(counter);
+        Box::pin(async move {
+            counter.fetch_add(1, Relaxed);
+            tokio::time::sleep(time).await;
+            Ok(CheckResult::Unreachable)
+        })
+    }
+
+    /// The check of a server that does not answer takes all of its time, and the result is published later.
+    #[tokio::test]
+    async fn a_server_that_does_not_answer_is_checked_by_one_node() {
+        let Some(server) = RedisServer::start(&[]) else { return };
+        let client = StoreClient::new(&server.url().parse().unwrap(), "test").unwrap();
+        let timeout = Duration::from_millis(500);
+        let target = CheckTarget { kind: CheckKind::Connect, addr: "203.0.113.1:8190".parse().unwrap() };
+        let counter = Arc::new(AtomicUsize::new(0));
+        let mut nodes = Vec::new();
+        for node in 1..=3 {
+            let connection = Arc::new(SharedConnection::default());
+            connection.set(Some(client.connect().await.unwrap()));
+            let checks = StoreChecks::new(client.clone(), connection, node);
+            let request = CheckRequest { target, timeout };
+            nodes.push(tokio::spawn(checks.coordinate(request, check(&counter, timeout + POLL_INTERVAL))));
+        }
+        for node in nodes {
+            assert_eq!(node.await.unwrap().unwrap(), CheckResult::Unreachable);
+        }
+        assert_eq!(counter.load(Relaxed), 1);
+    }
 
     #[test]
     fn results_are_parsed_and_claims_are_not() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Logs a loss of contact, or its return.
 pub fn write(event: &ContactEvent, node: &ClusterNode, contact: &ContactMonitor, outage_limit: Duration) {
     match event {
-        ContactEvent::Joined => tracing::info!(servers = node.stats().servers, "joined the cluster"),
+        ContactEvent::Joined => tracing::info!(servers_in_store = node.stats().servers, "joined the cluster"),
         // Not the number of servers: an empty store is being filled again.
         ContactEvent::Regained => tracing::info!("in contact with the cluster's store again"),
         ContactEvent::Lost(error) => {

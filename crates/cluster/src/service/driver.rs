@@ -1,30 +1,24 @@
 //! The task of a node: executes its requests, and exchanges changes with the registry.
 
 use super::{
-    ClusterOptions, bans,
+    ClusterOptions,
+    bans::BanSharing,
     checks::StoreChecks,
     connection::{SharedConnection, no_connection},
-    contact_log,
     messenger::Messenger,
-    namesakes::Namesakes,
-    outages::Outages,
-    problem::{BANS_NOT_SHARED, MESSAGES_NOT_SHARED, problem},
+    status::{NodeStatus, OtherState, STATUS_INTERVAL},
 };
 use crate::{
-    ClusterNode, ContactMonitor, FORMAT, NodeConfig, NodeReport, NodeState, Reply, Request, RequestId, RequestKind,
-    StoreClient, StoreConnection, StoreError, Update, report::ReportedNode, reported_nodes,
+    ClusterNode, NodeConfig, NodeState, Reply, Request, RequestId, RequestKind, StoreClient, StoreConnection,
+    StoreError, Update,
 };
-use rallypoint_lobby::{BanDecision, ClusterLink, ClusterNodeStatus, ClusterProblem, ClusterStatus, LobbyService};
+use rallypoint_lobby::{ClusterLink, LobbyService};
 use rallypoint_lobby_proto::ApplyOutcome;
 use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
-use tokio::{
-    sync::{broadcast, watch},
-    task::JoinSet,
-    time::MissedTickBehavior,
-};
+use tokio::{sync::watch, task::JoinSet, time::MissedTickBehavior};
 
 /// Interval of the sweep for renewed leases. All slots are visited in [`SWEEPS`] of them.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
@@ -41,13 +35,6 @@ const MAX_UPDATES: usize = 256;
 /// Interval at which everything is read again if servers were not applied: by now there may be room, or a ban of the
 /// configuration may have been lifted.
 const REREAD_INTERVAL: Duration = Duration::from_secs(300);
-
-/// Interval at which the state is published.
-const STATUS_INTERVAL: Duration = Duration::from_millis(500);
-
-/// Time after its start for which a node without the servers of the others is not ready. After that it is useful with its own: a store
-/// that fails just then must not keep it out.
-const JOIN_TIME: Duration = Duration::from_secs(30);
 
 /// Connections to the store: the log is read on one of its own, because that waits.
 #[derive(Clone, Debug)]
@@ -66,35 +53,22 @@ struct Finished {
 }
 
 pub(super) struct Driver {
-    options: ClusterOptions,
     client: StoreClient,
     /// Random number of this node.
     id: u64,
     node: ClusterNode,
-    started: Instant,
     lobby: LobbyService,
     link: ClusterLink,
     connections: Option<Connections>,
     requests: JoinSet<Finished>,
-    bans: Option<broadcast::Receiver<BanDecision>>,
-    contact: ContactMonitor,
-    namesakes: Namesakes,
-    outages: Outages,
-    /// Whether it was logged that another program's value is where the bans should be.
-    is_foreign_bans_logged: bool,
-    /// Values of the store that are not bans.
-    malformed_bans: u64,
+    bans: BanSharing,
+    status: NodeStatus,
     refused_servers: u64,
-    /// Bans of the store, or of this node, that did not fit.
-    left_out_bans: usize,
     /// When everything is read again because servers were not applied.
     reread_at: Option<Instant>,
     /// The same connection for checks and messages.
     shared: Arc<SharedConnection>,
     messenger: Messenger,
-    next_status: Instant,
-    /// Whether the published state says that there is contact.
-    is_shown_connected: bool,
 }
 
 impl Driver {
@@ -115,27 +89,18 @@ impl Driver {
         link.set_peers(Arc::new(messenger.clone()));
         Self {
             id: config.node,
+            bans: BanSharing::new(&lobby),
+            status: NodeStatus::new(config.node, &options, now),
             node: ClusterNode::new(config, now),
-            started: now,
-            bans: lobby.admin().map(rallypoint_lobby::AdminStore::subscribe),
-            options,
             client,
             lobby,
             link,
             connections: None,
             requests: JoinSet::new(),
-            contact: ContactMonitor::default(),
-            namesakes: Namesakes::default(),
-            outages: Outages::default(),
-            is_foreign_bans_logged: false,
-            malformed_bans: 0,
             refused_servers: 0,
-            left_out_bans: 0,
             reread_at: None,
             shared,
             messenger,
-            next_status: now,
-            is_shown_connected: false,
         }
     }
 
@@ -157,14 +122,7 @@ impl Driver {
                 Some(finished) = self.requests.join_next() => self.handle_finished(finished),
                 () = self.link.changed(), if self.node.free_changes() > 0 => {}
                 _ = sweeps.tick() => self.sweep().await,
-                Some(received) = bans::receive(&mut self.bans) => match received {
-                    bans::Received::Decision(decision) => {
-                        if !bans::share(&mut self.node, decision) {
-                            self.set_left_out_bans(self.left_out_bans.max(1));
-                        }
-                    }
-                    bans::Received::Missed => self.node.reread_bans(),
-                },
+                Some(received) = self.bans.receive() => self.bans.handle_received(&mut self.node, received),
                 () = tokio::time::sleep_until(wake.into()) => {}
                 _ = stopped.changed(), if end.is_none() => end = Some(Instant::now() + Duration::from_millis(300)),
             }
@@ -197,22 +155,26 @@ impl Driver {
         while let Some((id, request)) = self.node.poll_request(now) {
             self.send(id, request);
         }
-        // Also those that are too short to be shown: together they are a problem.
-        match self.node.state() {
-            NodeState::Following => self.outages.handle_contact(now, true),
-            NodeState::Disconnected(_) | NodeState::Refused(_) => self.outages.handle_contact(now, false),
-            NodeState::Loading => {}
-        }
-        let event = self.contact.poll_event(now, &self.node);
-        let is_connected = self.contact.is_in_contact();
-        if now >= self.next_status || is_connected != self.is_shown_connected {
-            self.is_shown_connected = is_connected;
-            self.publish_status(now);
-        }
-        if let Some(event) = event {
-            contact_log::write(&event, &self.node, &self.contact, self.options.outage_limit);
-        }
-        self.log_foreign_bans();
+        self.update_status(now);
+        self.bans.log_foreign(&self.node, self.client.ban_key());
+    }
+
+    fn update_status(&mut self, now: Instant) {
+        let Self { node, link, lobby, messenger, bans, refused_servers, .. } = self;
+        let messages = messenger.stats();
+        let other = || OtherState {
+            listed: lobby.stats().listed as u64,
+            has_foreign_messages: messages.is_foreign.load(Relaxed),
+            malformed: bans.malformed(),
+            untracked: *refused_servers,
+            counters: vec![
+                ("messages_sent", messages.sent.load(Relaxed)),
+                ("messages_received", messages.received.load(Relaxed)),
+                ("malformed_messages", messages.malformed.load(Relaxed)),
+                ("left_out_bans", bans.left_out() as u64),
+            ],
+        };
+        self.status.update(now, node, link, other);
     }
 
     async fn apply(&mut self, now: Instant) {
@@ -223,19 +185,9 @@ impl Driver {
                 && let Some(update) = self.node.poll_update(now)
             {
                 match update {
-                    Update::Ban(value) => {
-                        let decision = bans::parse(&value);
-                        self.malformed_bans += u64::from(decision.is_none());
-                        decisions.extend(decision);
-                    }
+                    Update::Ban(value) => decisions.extend(self.bans.parse(&value)),
                     Update::AllBans { values, left_out } => {
-                        let all: Vec<_> = values.iter().filter_map(|value| bans::parse(value)).collect();
-                        self.malformed_bans += (values.len() - all.len()) as u64;
-                        let has_room = self.lobby.admin().is_none_or(|admin| {
-                            bans::share_missing(&mut self.node, &admin.record(), &admin.lifted(), &all)
-                        });
-                        self.set_left_out_bans(left_out.saturating_add(usize::from(!has_room)));
-                        decisions.extend(all);
+                        decisions.extend(self.bans.parse_all(&mut self.node, &values, left_out));
                     }
                     update => updates.push(update),
                 }
@@ -244,12 +196,7 @@ impl Driver {
                 return;
             }
             self.apply_to_registry(now, updates).await;
-            if let Some(admin) = self.lobby.admin().filter(|_| !decisions.is_empty()) {
-                match admin.apply_shared(decisions).await {
-                    Ok(left_out) => self.set_left_out_bans(self.left_out_bans.max(left_out)),
-                    Err(error) => tracing::warn!(%error, "cannot apply bans of other nodes"),
-                }
-            }
+            self.bans.apply(decisions).await;
         }
     }
 
@@ -270,19 +217,6 @@ impl Driver {
         if refused + forbidden > 0 && self.reread_at.is_none() {
             self.reread_at = Some(now + REREAD_INTERVAL);
         }
-    }
-
-    /// Logs once that there are more bans than a node keeps.
-    fn set_left_out_bans(&mut self, count: usize) {
-        if count > 0 && self.left_out_bans == 0 {
-            let max = rallypoint_lobby::AdminRecord::MAX;
-            tracing::error!(
-                count,
-                "not all bans of the cluster are in force at this node: there are more than {max}. Lift bans that are no \
-                 longer needed, or combine them into networks"
-            );
-        }
-        self.left_out_bans = count;
     }
 
     /// Executes a request in a task of its own.
@@ -333,98 +267,6 @@ impl Driver {
         if let Some(renewals) = self.link.run(take).await {
             self.node.handle_renewals(renewals);
         }
-    }
-
-    /// Logs once that bans cannot be shared, and that they can again.
-    fn log_foreign_bans(&mut self) {
-        let is_foreign = self.node.has_foreign_bans();
-        if is_foreign && !self.is_foreign_bans_logged {
-            let key = self.client.ban_key();
-            tracing::error!(
-                "bans are not shared with the other nodes: the key {key} of the store has another program's value. Delete it; the \
-                 nodes then write their bans again"
-            );
-        } else if self.is_foreign_bans_logged && !is_foreign {
-            tracing::info!("bans are shared with the other nodes again");
-        }
-        self.is_foreign_bans_logged = is_foreign;
-    }
-
-    /// What is not shared with the other nodes, although there is contact.
-    fn sharing_problem(&self) -> Option<ClusterProblem> {
-        if self.node.has_foreign_bans() {
-            return Some(BANS_NOT_SHARED);
-        }
-        self.messenger.stats().is_foreign.load(Relaxed).then_some(MESSAGES_NOT_SHARED)
-    }
-
-    fn publish_status(&mut self, now: Instant) {
-        self.next_status = now + STATUS_INTERVAL;
-        let stats = self.node.stats();
-        let round_trip = self.node.clock().round_trip();
-        let is_connected = self.contact.is_in_contact();
-        let report = NodeReport {
-            name: self.options.node_name.clone(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            format: FORMAT,
-            seq: stats.seq,
-            listed: self.lobby.stats().listed as u64,
-            behind: stats.behind,
-            is_loading: !is_connected,
-            outages: self.outages.count(now),
-            probes: self.link.is_probing(),
-            round_trip_us: round_trip.map_or(0, |time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX)),
-        };
-        self.node.set_report(report.emit());
-        let store_now = self.node.clock().store_time(now);
-        let reported = reported_nodes(self.node.nodes(), store_now);
-        let name = &self.options.node_name;
-        if self.namesakes.find(self.id, name, &reported) {
-            // Latencies and replies could not be told apart.
-            tracing::warn!(
-                "another node of the cluster is called {name:?} too: give each its own name with cluster.node"
-            );
-        }
-        let mut live = vec![self.id];
-        if is_connected {
-            // A node that does not probe cannot do it for the others.
-            let is_other = |node: &&ReportedNode| node.is_live() && node.number != self.id && node.report.probes;
-            live.extend(reported.iter().filter(is_other).map(|node| node.number));
-        }
-        self.link.set_live_nodes(self.id, live);
-        let nodes = reported.into_iter().map(|node| ClusterNodeStatus {
-            name: node.report.name,
-            version: node.report.version,
-            age: node.age,
-            seq: node.report.seq,
-            listed: node.report.listed,
-        });
-        let nodes = nodes.collect();
-        self.link.set_status(ClusterStatus {
-            name: self.options.node_name.clone(),
-            is_connected,
-            is_joining: !self.contact.has_joined() && now < self.started + JOIN_TIME,
-            problem: if is_connected { self.sharing_problem() } else { Some(problem(self.node.state())) },
-            last_contact: self.contact.has_joined().then(|| self.node.last_contact()),
-            outage_limit: self.options.outage_limit,
-            round_trip,
-            nodes,
-            counters: vec![
-                ("applied", stats.applied),
-                ("written", stats.written),
-                ("refused", stats.refused),
-                ("renewed", stats.renewed),
-                ("lost_leases", stats.lost_leases),
-                ("loads", stats.loads),
-                ("failures", stats.failures),
-                ("malformed", stats.malformed.saturating_add(self.malformed_bans)),
-                ("untracked", stats.untracked + self.refused_servers),
-                ("messages_sent", self.messenger.stats().sent.load(Relaxed)),
-                ("messages_received", self.messenger.stats().received.load(Relaxed)),
-                ("malformed_messages", self.messenger.stats().malformed.load(Relaxed)),
-                ("left_out_bans", self.left_out_bans as u64),
-            ],
-        });
     }
 }
 

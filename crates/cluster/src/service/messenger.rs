@@ -242,15 +242,10 @@ impl Messenger {
         let _ = self.send(Body::OutcomesResponse { number, outcomes }).await;
     }
 
-    /// Names of the other nodes that report.
-    fn others(&self) -> HashSet<String> {
-        let status = self.0.lobby.cluster_status();
-        let nodes = status.iter().flat_map(|status| status.nodes.iter().filter(|node| node.is_live()));
-        nodes.map(|node| node.name.clone()).filter(|name| *name != self.0.name).collect()
-    }
-
     async fn request_outcomes(self, ip: IpAddr) -> AllOutcomes {
-        let mut silent = self.others();
+        // Those of the last contact: without one, all of them are silent.
+        let mut silent: HashSet<_> =
+            self.0.lobby.cluster_status().iter().flat_map(|known| known.peers.clone()).collect();
         let mut outcomes = Vec::new();
         if silent.is_empty() {
             return AllOutcomes::default();

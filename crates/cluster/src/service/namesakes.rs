@@ -29,6 +29,11 @@ impl Namesakes {
         self.is_known &= !self.first_reports.is_empty();
         is_new
     }
+
+    /// Whether another running node has this name.
+    pub fn is_known(&self) -> bool {
+        self.is_known
+    }
 }
 
 #[cfg(test)]

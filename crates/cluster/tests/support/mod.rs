@@ -46,6 +46,22 @@ pub fn secret() -> ClusterSecret {
     ClusterSecret::new("the secret of the tests' cluster").unwrap()
 }
 
+/// The configuration of a node with this number.
+pub fn node_config(number: u64) -> NodeConfig {
+    let outage_limit = Duration::from_secs(300);
+    NodeConfig { node: number, secret_check: secret().check_value(), outage_limit, max_servers: 1_000_000 }
+}
+
+/// An empty registry of a node, without checks.
+pub fn registry(number: u64, now: Instant) -> Registry {
+    let mut config = Config::default();
+    config.checks.enabled = false;
+    let keys = HashKeys { tables: number, public_ids: secret().public_id_key() };
+    let mut registry = Registry::new(config, keys, now).unwrap();
+    registry.enable_replication(now, [3; 16]);
+    registry
+}
+
 /// A game server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Server {
@@ -183,13 +199,7 @@ impl World {
         let keys = HashKeys { tables: self.starts, public_ids: secret().public_id_key() };
         let mut registry = Registry::new(config, keys, now).unwrap();
         registry.enable_replication(now, (u128::from(self.starts) << 64 | 0x5eed).to_be_bytes());
-        let config = NodeConfig {
-            node: self.starts,
-            secret_check: secret().check_value(),
-            outage_limit: Duration::from_secs(300),
-            max_servers: 1_000_000,
-        };
-        let node = ClusterNode::new(config, now);
+        let node = ClusterNode::new(node_config(self.starts), now);
         TestNode {
             registry,
             node,

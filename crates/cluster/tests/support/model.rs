@@ -124,7 +124,7 @@ impl ModelStore {
                     time: self.now,
                 })
             }
-            Request::Tick { epoch, token, node, report } => {
+            Request::Tick { epoch, token, node, report, after } => {
                 if !self.is_epoch(epoch) {
                     return Some(Reply::Ticked(None));
                 }
@@ -148,6 +148,7 @@ impl ModelStore {
                 };
                 let nodes = report.as_ref().map(|_| self.nodes.iter().map(row).collect());
                 let servers = self.entries.len() as u64;
+                let is_log_complete = meta.seq <= *after || self.log.iter().any(|record| record.seq == after + 1);
                 Reply::Ticked(Some(Ticked {
                     seq: meta.seq,
                     token: meta.token.clone(),
@@ -156,6 +157,7 @@ impl ModelStore {
                     has_more,
                     servers,
                     bans: Some(self.bans.len() as u64),
+                    is_log_complete,
                 }))
             }
             Request::Write { epoch, writes } => {

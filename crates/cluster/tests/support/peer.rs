@@ -1,9 +1,9 @@
 //! One node without delays, step by step.
 
-use super::{ModelStore, Server, secret};
-use rallypoint_cluster::{ClusterNode, NodeConfig, Request, RequestId, RequestKind};
-use rallypoint_lobby_proto::{Config, HashKeys, Registry};
-use std::time::{Duration, Instant};
+use super::{ModelStore, Server, node_config, registry};
+use rallypoint_cluster::{ClusterNode, Request, RequestId, RequestKind};
+use rallypoint_lobby_proto::Registry;
+use std::time::Instant;
 
 /// A node without delays, whose requests of one kind can be held back.
 pub struct Peer {
@@ -15,16 +15,8 @@ pub struct Peer {
 
 impl Peer {
     pub fn new(number: u64, now: Instant) -> Self {
-        let outage_limit = Duration::from_secs(300);
-        let config =
-            NodeConfig { node: number, secret_check: secret().check_value(), outage_limit, max_servers: 1_000 };
-        let node = ClusterNode::new(config, now);
-        let mut config = Config::default();
-        config.checks.enabled = false;
-        let keys = HashKeys { tables: number, public_ids: secret().public_id_key() };
-        let mut registry = Registry::new(config, keys, now).unwrap();
-        registry.enable_replication(now, [3; 16]);
-        Self { node, registry, open: Vec::new(), held: None }
+        let node = ClusterNode::new(node_config(number), now);
+        Self { node, registry: registry(number, now), open: Vec::new(), held: None }
     }
 
     pub fn register(&mut self, now: Instant, server: &Server) {

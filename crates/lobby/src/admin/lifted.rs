@@ -3,49 +3,120 @@
 use super::AdminRecord;
 use crate::cluster::{BanChange, BanDecision};
 use rallypoint_lobby_proto::BanSubject;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
+/// How long a ban that was lifted is remembered, in milliseconds: 30 days, as in the cluster's store.
+const RETENTION: u64 = 30 * 86_400_000;
+
 /// Bans that were lifted at any node of a cluster, with the time of the decision. The cluster's store keeps them too, but can be emptied;
-/// then a node that was away must not bring such a ban back.
-#[derive(Clone, Debug, Default)]
+/// then a node that was away must not bring such a ban back. They survive a restart, because a ban can be lifted without contact with the
+/// store.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Vec<LiftedBan>", into = "Vec<LiftedBan>")]
 pub struct LiftedBans {
-    by_subject: HashMap<String, (BanSubject, u64)>,
+    by_subject: HashMap<String, LiftedBan>,
     /// The same in the order of the decisions.
     by_time: BTreeSet<(u64, String)>,
 }
 
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct LiftedBan {
+    #[serde(flatten)]
+    subject: BanSubject,
+    /// In milliseconds since 1970.
+    since: u64,
+}
+
 impl LiftedBans {
-    /// Notes a decision, unless a later one is known. One of this node's operator (`is_current`) is the latest, whatever the clocks
-    /// are. If there are too many, the oldest one is dropped. Returns `false` if a later lift is known.
-    pub(super) fn handle(&mut self, decision: &BanDecision, is_current: bool) -> bool {
-        let (subject, since) = (decision.change.subject(), decision.since);
-        let key = subject.to_string();
-        if let Some((_, known)) = self.by_subject.get(&key) {
-            if *known > since && !is_current {
-                return false;
-            }
-            self.by_time.remove(&(*known, key.clone()));
-            self.by_subject.remove(&key);
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_subject.is_empty()
+    }
+
+    /// Whether a later lift is known.
+    pub(super) fn supersedes(&self, decision: &BanDecision) -> bool {
+        self.since(decision.change.subject()).is_some_and(|known| known > decision.since)
+    }
+
+    /// Whether a decision that is not superseded is not known.
+    pub(super) fn is_changed_by(&self, decision: &BanDecision) -> bool {
+        let known = self.since(decision.change.subject());
+        match &decision.change {
+            BanChange::Put(_) => known.is_some(),
+            BanChange::Lifted(_) => known != Some(decision.since),
         }
+    }
+
+    /// Notes a decision, which replaces what is known about its subject. If there are too many, the oldest one is dropped.
+    pub(super) fn handle(&mut self, decision: &BanDecision) {
+        let subject = decision.change.subject();
+        self.remove(&subject.to_string());
         if let BanChange::Lifted(_) = &decision.change {
-            self.by_subject.insert(key.clone(), (subject.clone(), since));
-            self.by_time.insert((since, key));
+            self.insert(LiftedBan { subject: subject.clone(), since: decision.since });
         }
-        if self.by_subject.len() > AdminRecord::MAX
-            && let Some((_, oldest)) = self.by_time.pop_first()
-        {
+        if self.by_subject.len() > AdminRecord::MAX {
+            self.remove_oldest();
+        }
+    }
+
+    /// Forgets bans that were lifted long ago; `now` is in milliseconds since 1970.
+    pub(super) fn forget_old(&mut self, now: u64) {
+        while self.by_time.first().is_some_and(|(since, _)| since.saturating_add(RETENTION) < now) {
+            self.remove_oldest();
+        }
+    }
+
+    fn since(&self, subject: &BanSubject) -> Option<u64> {
+        // Most lobbies have none, and the text of a subject costs more than the rest.
+        if self.is_empty() { None } else { self.by_subject.get(&subject.to_string()).map(|lifted| lifted.since) }
+    }
+
+    fn insert(&mut self, lifted: LiftedBan) {
+        let key = lifted.subject.to_string();
+        self.by_time.insert((lifted.since, key.clone()));
+        self.by_subject.insert(key, lifted);
+    }
+
+    fn remove(&mut self, key: &str) {
+        if let Some(lifted) = self.by_subject.remove(key) {
+            self.by_time.remove(&(lifted.since, key.to_owned()));
+        }
+    }
+
+    fn remove_oldest(&mut self) {
+        if let Some((_, oldest)) = self.by_time.pop_first() {
             self.by_subject.remove(&oldest);
         }
-        true
     }
 
     /// The decisions, in no particular order.
     pub fn decisions(&self) -> impl Iterator<Item = BanDecision> {
-        let lifted = |(subject, since): &(BanSubject, u64)| BanDecision {
-            change: BanChange::Lifted(subject.clone()),
-            since: *since,
-        };
-        self.by_subject.values().map(lifted)
+        let decision =
+            |lifted: &LiftedBan| BanDecision { change: BanChange::Lifted(lifted.subject.clone()), since: lifted.since };
+        self.by_subject.values().map(decision)
+    }
+}
+
+impl From<Vec<LiftedBan>> for LiftedBans {
+    fn from(list: Vec<LiftedBan>) -> Self {
+        let mut lifted = Self::default();
+        for ban in list {
+            lifted.remove(&ban.subject.to_string());
+            lifted.insert(ban);
+        }
+        while lifted.by_subject.len() > AdminRecord::MAX {
+            lifted.remove_oldest();
+        }
+        lifted
+    }
+}
+
+/// In the order of the decisions.
+impl From<LiftedBans> for Vec<LiftedBan> {
+    fn from(mut lifted: LiftedBans) -> Self {
+        lifted.by_time.iter().filter_map(|(_, key)| lifted.by_subject.remove(key)).collect()
     }
 }
 
@@ -69,30 +140,35 @@ mod tests {
             BanDecision { change: BanChange::Put(ban), since }
         };
         let mut lifts = LiftedBans::default();
-        for (decision, is_current, expected) in [
-            (lifted("203.0.113.0/24", 20), false, Some(20)),
-            (put(10), false, Some(20)),
-            (lifted("203.0.113.0/24", 15), false, Some(20)),
-            (put(30), false, None),
-            (lifted("203.0.113.0/24", 40), false, Some(40)),
-            (put(35), true, None),
+        for (decision, expected) in [
+            (lifted("203.0.113.0/24", 20), Some(20)),
+            (put(10), Some(20)),
+            (lifted("203.0.113.0/24", 15), Some(20)),
+            (put(30), None),
+            (lifted("203.0.113.0/24", 40), Some(40)),
+            (put(40), None),
         ] {
-            lifts.handle(&decision, is_current);
-            let known: Vec<_> = lifts.by_subject.values().map(|(_, since)| *since).collect();
+            if !lifts.supersedes(&decision) {
+                lifts.handle(&decision);
+                assert!(!lifts.is_changed_by(&decision));
+            }
+            let known: Vec<_> = lifts.by_subject.values().map(|lifted| lifted.since).collect();
             assert_eq!(known, expected.as_slice());
             assert_eq!(lifts.by_time.len(), known.len());
         }
     }
 
     #[test]
-    fn the_oldest_of_too_many_lifts_is_dropped() {
+    fn the_oldest_of_too_many_lifts_is_dropped_and_so_are_old_ones() {
         let mut lifts = LiftedBans::default();
         let count = AdminRecord::MAX as u64 + 5;
         for since in 0..count {
             let name = format!("2001:db8:0:{since:x}::/64");
-            lifts.handle(&lifted(&name, since), false);
+            lifts.handle(&lifted(&name, since));
         }
         assert_eq!((lifts.by_subject.len(), lifts.by_time.len()), (AdminRecord::MAX, AdminRecord::MAX));
         assert_eq!(lifts.by_time.first().map(|(since, _)| *since), Some(5));
+        lifts.forget_old(RETENTION + count - 2);
+        assert_eq!((lifts.by_subject.len(), lifts.by_time.len()), (2, 2));
     }
 }

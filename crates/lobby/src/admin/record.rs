@@ -1,10 +1,10 @@
 //! The operator's bans and notes as they are stored in `admin.json`.
 
-use super::AdminError;
+use super::{AdminError, LiftedBans};
 use crate::cluster::{BanChange, BanDecision};
 use rallypoint_lobby_proto::{Ban, BanList, BanSubject};
 use serde::{Deserialize, Serialize};
-use std::time::{Instant, SystemTime};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// A ban with its ID.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -42,6 +42,9 @@ pub struct AdminRecord {
     pub bans: Vec<StoredBan>,
     /// Notes, oldest first.
     pub notes: Vec<Note>,
+    /// Bans that were lifted in the last 30 days, here or at other nodes of a cluster. Earlier versions of the program ignore them.
+    #[serde(default, skip_serializing_if = "LiftedBans::is_empty")]
+    pub lifted: LiftedBans,
 }
 
 /// The only field that all versions of the file have in common.
@@ -57,7 +60,7 @@ pub(super) fn version(bytes: &[u8]) -> Option<u32> {
 
 impl Default for AdminRecord {
     fn default() -> Self {
-        Self { version: Self::VERSION, next: 1, bans: Vec::new(), notes: Vec::new() }
+        Self { version: Self::VERSION, next: 1, bans: Vec::new(), notes: Vec::new(), lifted: LiftedBans::default() }
     }
 }
 
@@ -73,9 +76,17 @@ impl AdminRecord {
         BanList::new(self.bans.iter().map(|stored| stored.ban.clone()), Instant::now(), SystemTime::now())
     }
 
-    /// Removes bans that have ended.
+    /// Removes bans that have ended, and forgets those that were lifted long ago.
     pub(super) fn remove_ended(&mut self, now: SystemTime) {
         self.bans.retain(|stored| stored.ban.is_in_force(now));
+        self.lifted.forget_old(unix_milliseconds(now));
+    }
+
+    /// Notes a decision of this node's operator, for the other nodes of a cluster. It is the latest, whatever their clocks are.
+    pub(super) fn decide(&mut self, change: BanChange) -> BanDecision {
+        let decision = BanDecision { change, since: unix_milliseconds(SystemTime::now()) };
+        self.lifted.handle(&decision);
+        decision
     }
 
     /// Adds a ban, or replaces the one with the same subject. Returns whether it is new.
@@ -96,26 +107,35 @@ impl AdminRecord {
         Some(self.bans.remove(index))
     }
 
-    /// Whether a ban that is known here was made later than a decision of another node. (Times here are in seconds.)
-    pub(super) fn supersedes(&self, decision: &BanDecision) -> bool {
-        self.find(decision.change.subject()).is_some_and(|known| known.since > decision.since / 1_000)
+    /// Applies a decision of another node, if it is later than what is known here.
+    pub(super) fn apply_shared(&mut self, decision: BanDecision) -> Result<(), AdminError> {
+        if !self.accepts(&decision) {
+            return Ok(());
+        }
+        self.lifted.handle(&decision);
+        match decision.change {
+            BanChange::Put(ban) => self.put_ban(ban, decision.since / 1_000).map(drop),
+            BanChange::Lifted(subject) => {
+                self.bans.retain(|known| !known.ban.subject.is_same(&subject));
+                Ok(())
+            }
+        }
     }
 
-    /// Whether a decision of another node changes anything.
-    pub(super) fn is_changed_by(&self, decision: &BanDecision) -> bool {
-        match &decision.change {
-            BanChange::Put(ban) => self.find(&ban.subject).is_none_or(|known| known.ban != *ban),
-            BanChange::Lifted(subject) => self.find(subject).is_some(),
-        }
+    /// Whether a decision of another node is later than what is known here, and changes something.
+    pub(super) fn accepts(&self, decision: &BanDecision) -> bool {
+        let known = self.find(decision.change.subject());
+        // Times of bans are in seconds.
+        let is_superseded = known.is_some_and(|known| known.since > decision.since / 1_000);
+        let is_change = match &decision.change {
+            BanChange::Put(ban) => known.is_none_or(|known| known.ban != *ban),
+            BanChange::Lifted(_) => known.is_some(),
+        };
+        !is_superseded && !self.lifted.supersedes(decision) && (is_change || self.lifted.is_changed_by(decision))
     }
 
     fn find(&self, subject: &BanSubject) -> Option<&StoredBan> {
         self.bans.iter().find(|known| known.ban.subject.is_same(subject))
-    }
-
-    /// Removes the ban of a subject.
-    pub(super) fn lift(&mut self, subject: &BanSubject) {
-        self.bans.retain(|known| !known.ban.subject.is_same(subject));
     }
 
     pub(super) fn add_note(&mut self, about: String, text: String, time: u64) -> Result<Note, AdminError> {
@@ -135,6 +155,10 @@ impl AdminRecord {
         self.next = id.checked_add(1).ok_or(AdminError::NoFreeId)?;
         Ok(id)
     }
+}
+
+fn unix_milliseconds(time: SystemTime) -> u64 {
+    u64::try_from(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
 fn has_room<T>(list: &[T]) -> bool {
@@ -192,5 +216,9 @@ mod tests {
         );
         assert_eq!(json, expected);
         assert_eq!(serde_json::to_string(&serde_json::from_str::<AdminRecord>(expected).unwrap()).unwrap(), expected);
+        let expected = r#"{"version":1,"next":1,"bans":[],"notes":[],"lifted":[{"name":"casino","since":7000}]}"#;
+        let record: AdminRecord = serde_json::from_str(expected).unwrap();
+        assert_eq!(record.lifted.decisions().count(), 1);
+        assert_eq!(serde_json::to_string(&record).unwrap(), expected);
     }
 }

@@ -48,8 +48,8 @@ fn cluster(out: &mut Exposition, status: &ClusterStatus) {
     out.gauge("rallypoint_cluster_contact_age_seconds", "Time since the store last answered.", age);
     let round_trip = status.round_trip.unwrap_or_default().as_secs_f64();
     out.gauge("rallypoint_cluster_round_trip_seconds", "Round-trip time to the store.", round_trip);
-    let help = "Changes applied, written and refused, leases renewed and lost, full loads, failed requests, malformed values and \
-                servers without room.";
+    let help = "Changes applied, written and refused, leases renewed and lost, full loads, failed requests, malformed values, \
+                defects in the content of the store, and servers without room.";
     by_code(out, "rallypoint_cluster_events_total", help, "event", status.counters.iter().copied());
 }
 

@@ -8,7 +8,9 @@ use std::time::Duration;
 pub(super) fn find_problem(status: &StoreStatus, meta: &str) -> Option<String> {
     if !status.is_set_up {
         return Some(
-            "no node has joined a cluster with this name: check the address of the store and cluster.name".into(),
+            "no node of a cluster with this name has used the store since it was last emptied: check the address of the store and \
+             cluster.name, or start a node"
+                .into(),
         );
     }
     if let Some(format) = status.format.filter(|format| *format > FORMAT) {
@@ -19,8 +21,8 @@ pub(super) fn find_problem(status: &StoreStatus, meta: &str) -> Option<String> {
     if !status.lost_fields.is_empty() {
         let fields = status.lost_fields.join(", ");
         return Some(format!(
-            "another program has changed the key {meta}, which has no {fields}: if that remains so, delete the key, and the nodes \
-             fill the store again"
+            "another program has changed the key {meta}: it has no {fields}. A running node repairs it within two seconds; if none \
+             does, start one, or delete the key"
         ));
     }
     let reporting: Vec<_> = status.nodes.iter().filter(|node| node.state.is_reporting()).collect();
@@ -47,6 +49,12 @@ pub(super) fn find_problem(status: &StoreStatus, meta: &str) -> Option<String> {
              they are forgotten",
             lost.join(", ")
         ));
+    }
+    let mut namesakes: Vec<_> = reporting.iter().filter(|node| node.has_namesake).map(|node| &*node.name).collect();
+    namesakes.dedup();
+    if !namesakes.is_empty() {
+        let names = namesakes.join(", ");
+        return Some(format!("several nodes have the same name: {names}. Give each its own with cluster.node"));
     }
     let unstable: Vec<_> = reporting
         .iter()
@@ -86,6 +94,7 @@ mod tests {
             behind: 0,
             listed: 12,
             round_trip_ms: 0.4,
+            has_namesake: false,
         };
         StoreStatus {
             is_set_up: true,
@@ -107,6 +116,16 @@ mod tests {
         assert!(problem(&[("a", Live), ("b", Unstable)]).contains("again and again: b (4 times in ten minutes)"));
     }
 
+    /// A node that was restarted has two rows for a while, and says so of neither.
+    #[test]
+    fn nodes_that_have_found_a_namesake_are_a_problem() {
+        let mut status = status(&[("a", Live), ("a", Live), ("b", Live)]);
+        assert_eq!(find_problem(&status, "{rp:main}:meta"), None);
+        status.nodes.iter_mut().filter(|node| node.name == "a").for_each(|node| node.has_namesake = true);
+        let problem = find_problem(&status, "{rp:main}:meta").unwrap();
+        assert!(problem.contains("the same name: a. Give"), "{problem}");
+    }
+
     #[test]
     fn stopped_nodes_differ_from_lost_ones() {
         assert!(problem(&[]).contains("all were stopped"));
@@ -117,8 +136,8 @@ mod tests {
     fn broken_metadata_is_not_taken_for_a_cluster_without_nodes() {
         let status = StoreStatus { lost_fields: vec!["seq", "epoch"], ..status(&[("a", Lost)]) };
         let problem = find_problem(&status, "{rp:main}:meta").unwrap();
-        assert!(problem.contains("{rp:main}:meta, which has no seq, epoch"), "{problem}");
+        assert!(problem.contains("{rp:main}:meta: it has no seq, epoch"), "{problem}");
         let unused = find_problem(&StoreStatus::default(), "{rp:main}:meta").unwrap();
-        assert!(unused.contains("no node has joined"), "{unused}");
+        assert!(unused.contains("no node of a cluster with this name"), "{unused}");
     }
 }
