@@ -15,7 +15,7 @@ fn the_defaults_are_valid() {
     let home = tempdir().unwrap();
     let output = run(home.path(), ["serve", "--check-config"]);
     assert_eq!(output.status.code(), Some(0));
-    for line in ["lobby: 0.0.0.0:29944 [::]:29944", "legacy: 0.0.0.0:29942 [::]:29942", "bans: 0"] {
+    for line in ["lobby: 0.0.0.0:29944 [::]:29944", "legacy: 0.0.0.0:29942 [::]:29942", "bans: 0", "cluster: off"] {
         assert!(stdout(&output).lines().any(|printed| printed == line), "{line:?} is not in {}", stdout(&output));
     }
 }
@@ -25,6 +25,20 @@ fn a_valid_file() {
     let output = check("[lobby]\nlease = \"2m\"\n[[ban]]\nname = \"*gold*\"\n");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).contains("bans: 1\n"), "{}", stdout(&output));
+}
+
+#[test]
+fn the_cluster_is_shown_without_its_password() {
+    let url = "rediss://user:hunter2@store.example.org:6380";
+    let secret = "0123456789abcdef";
+    let output = check(&format!("[cluster]\nurl = \"{url}\"\nsecret = \"{secret}\"\nnode = \"eu-west\"\n"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    let line = text.lines().find(|line| line.starts_with("cluster: ")).unwrap_or_default();
+    assert!(line.starts_with("cluster: rallypoint at rediss://") && line.ends_with(", as node eu-west"), "{text}");
+    assert!(!text.contains("hunter2") && !text.contains(secret), "{text}");
+    let output = check("[cluster]\nurl = \"redis://store.example.org\"\nnode = \"eu-west\"\n");
+    assert!(stdout(&output).contains("its secret is missing"), "{}", stdout(&output));
 }
 
 #[test]

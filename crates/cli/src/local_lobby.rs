@@ -27,7 +27,8 @@ impl LocalLobby {
         Self::new(&Sources::new(None).readable_settings())
     }
 
-    fn new(settings: &Settings) -> Self {
+    /// The lobby with these settings.
+    pub fn new(settings: &Settings) -> Self {
         // Port 0 is another one at each start.
         let first = |addrs: &[SocketAddr]| addrs.iter().copied().find(|addr| addr.port() != 0);
         Self { lobby: first(&settings.lobby_listen), web: first(&settings.web.listen) }

@@ -236,7 +236,8 @@ fn changes(old: &Settings, new: &Settings) -> (Vec<&'static str>, Vec<&'static s
 
 /// Contacts the store of the cluster, if this lobby is a node of one.
 async fn prepare_node(settings: &Settings) -> Result<Option<PreparedNode>, CommandError> {
-    let ClusterSettings { url: Some(url), name, node, secret, outage_limit, .. } = settings.cluster.clone() else {
+    let node_name = settings.cluster.node_name();
+    let ClusterSettings { url: Some(url), name, secret, outage_limit, .. } = settings.cluster.clone() else {
         return Ok(None);
     };
     let secret = secret.ok_or_else(|| {
@@ -246,19 +247,9 @@ async fn prepare_node(settings: &Settings) -> Result<Option<PreparedNode>, Comma
                 .into(),
         )
     })?;
-    let node_name = if node.is_empty() { host_name() } else { node };
     let max_servers = settings.registry.caps.total;
     let options = ClusterOptions { url, name, secret, node_name, outage_limit, max_servers };
     PreparedNode::connect(options).await.map(Some).map_err(CommandError::failed)
-}
-
-/// The name of the host, as the name of a node.
-fn host_name() -> String {
-    #[cfg(unix)]
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    #[cfg(not(unix))]
-    let host = std::env::var("COMPUTERNAME").unwrap_or_default();
-    if rallypoint_cluster::is_valid_name(&host) { host } else { "node".into() }
 }
 
 fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
@@ -344,12 +335,21 @@ fn summary(loaded: &LoadedConfig, data_dir: &std::path::Path) -> String {
     let warnings: String = loaded.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect();
     format!(
         "the configuration is valid\n{warnings}file: {file}\ndata: {}\nlobby: {}\nlegacy: {}\nweb: {}\nbans: {}\nwatched: {}\n\
-         To see all settings: rallypoint serve --print-config\n",
+         cluster: {}\nTo see all settings: rallypoint serve --print-config\n",
         data_dir.display(),
         addrs(&settings.lobby_listen),
         addrs(&settings.legacy_listen),
         addrs(&settings.web.listen),
         settings.all_bans().count(),
         settings.watch.len(),
+        cluster_summary(&settings.cluster),
     )
+}
+
+/// The cluster, its store without the password, and the name of this node.
+fn cluster_summary(cluster: &ClusterSettings) -> String {
+    let Some(url) = &cluster.url else { return "off".into() };
+    let (name, node) = (&cluster.name, cluster.node_name());
+    let secret = if cluster.secret.is_some() { "" } else { "; its secret is missing, so the lobby would not start" };
+    format!("{name} at {url}, as node {node}{secret}")
 }

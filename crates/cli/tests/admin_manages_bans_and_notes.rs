@@ -180,6 +180,23 @@ fn a_token_is_never_shown() {
     assert!(stderr(&both).contains("web.admin_token is set as well"), "{}", stderr(&both));
 }
 
+/// For a lobby whose configuration is not in its default place.
+#[test]
+fn the_configuration_has_url_and_token() {
+    let home = tempfile::tempdir().unwrap();
+    let (home, token) = (home.path(), new_token(home.path()));
+    let (_lobby, url) = start(home, &token);
+    let config = home.join("node.toml");
+    let listen = url.trim_start_matches("http://").trim_end_matches('/');
+    let text = format!("[web]\nlisten = \"{listen}\"\nadmin_token_file = \"{}\"\n", token.display());
+    fs::write(&config, text).unwrap();
+    let bans = |config: &Path| rallypoint(home).args(["admin", "bans", "--config"]).arg(config).output().unwrap();
+    assert_eq!(stdout_of(&bans(&config)), "no bans\n");
+    let missing = bans(&home.join("missing.toml"));
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(stderr(&missing).contains("missing.toml"), "{}", stderr(&missing));
+}
+
 #[test]
 fn a_token_file_readable_by_others_causes_a_warning_on_both_sides() {
     let home = tempfile::tempdir().unwrap();

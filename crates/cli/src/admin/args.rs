@@ -23,6 +23,10 @@ pub struct Args {
     #[arg(long, global = true, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
 
+    /// Configuration file (TOML) of the lobby on this machine, as with rallypoint serve
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
     /// Print the response of the lobby as JSON
     #[arg(long, global = true)]
     pub json: bool,

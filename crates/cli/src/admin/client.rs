@@ -55,7 +55,11 @@ impl Client {
         let token = token(args)?;
         let token = token.expose();
         let authorization = format!("Bearer {token}");
-        let url = args.url.clone().unwrap_or_else(|| LocalLobby::load().web_url());
+        let url = match (&args.url, &args.config) {
+            (Some(url), _) => url.clone(),
+            (None, Some(_)) => LocalLobby::new(&Sources::new(args.config.clone()).load()?.settings).web_url(),
+            (None, None) => LocalLobby::load().web_url(),
+        };
         Ok(Self { url, authorization, config: ScanConfig::without_retries(args.timeout) })
     }
 
@@ -146,7 +150,7 @@ fn token(args: &Args) -> Result<AdminToken, CommandError> {
                 .into(),
         )
     };
-    let settings = Sources::new(None).load()?.settings;
+    let settings = Sources::new(args.config.clone()).load()?.settings;
     match settings.admin_token_file {
         Some(file) => token_in(&file),
         None => settings.web.settings.admin_token.ok_or_else(missing),

@@ -93,6 +93,22 @@ impl Default for ClusterSettings {
     }
 }
 
+impl ClusterSettings {
+    /// The name of this node: that of the host if none is set.
+    pub fn node_name(&self) -> String {
+        if self.node.is_empty() { host_name() } else { self.node.clone() }
+    }
+}
+
+/// The name of the host, as the name of a node.
+fn host_name() -> String {
+    #[cfg(unix)]
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    #[cfg(not(unix))]
+    let host = std::env::var("COMPUTERNAME").unwrap_or_default();
+    if rallypoint_cluster::is_valid_name(&host) { host } else { "node".into() }
+}
+
 /// Settings of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogSettings {
