@@ -108,8 +108,29 @@ impl ReceiveChannel {
         self.max_size
     }
 
-    /// Handles a whole message. If it is to be delivered at once, its position is returned as well.
+    /// Accepts a whole message of a reliable channel if it is the next one, nothing waits for it, and the peer has to be told
+    /// nothing. That is the case of almost every message on a good network; all others are for
+    /// [`handle_message`](Self::handle_message).
     #[inline]
+    pub fn accept_next(&mut self, sequence: u16, length: usize) -> bool {
+        let (next, is_alone, credited) = match &mut self.state {
+            State::Ordered { next, waiting, credited } => (next, waiting.is_empty(), *credited),
+            State::Unordered { next, arrived, partial, credited } => {
+                (next, arrived.is_empty() && partial.is_empty(), *credited)
+            }
+            State::Sequenced { .. } | State::Expiring { .. } => return false,
+        };
+        let is_accepted = is_alone
+            && sequence == *next as u16
+            && length <= self.max_size
+            && *next + 1 < credited + CREDIT_INTERVAL
+            && self.max_size > 0
+            && !self.has_receipts;
+        *next += u64::from(is_accepted);
+        is_accepted
+    }
+
+    /// Handles a whole message. If it is to be delivered at once, its position is returned as well.
     pub fn handle_message(
         &mut self,
         sequence: u16,

@@ -12,7 +12,7 @@ use rallypoint_wire::session::{
     MAX_DATAGRAM, MAX_ENCRYPTED_TO_CLIENT, MAX_ENCRYPTED_TO_SERVER, MAX_TO_CLIENT, MAX_TO_SERVER,
     channels::{ControlRecord, FRAGMENT_HEADER, Record, RecordWriter, records, whole_message},
 };
-use std::{collections::VecDeque, ops::Range};
+use std::collections::VecDeque;
 
 /// Maximum number of receipts of a channel that wait to be sent. A peer that acknowledges nothing could make them pile up.
 const MAX_PENDING_RECEIPTS: usize = 1 << 15;
@@ -29,8 +29,9 @@ pub(super) struct Receiver {
     offset: usize,
     /// Complete messages that are in no payload.
     ready: VecDeque<(ChannelIndex, u64, Vec<u8>)>,
-    /// The message that the application is reading.
+    /// The message that the application is reading, and its bytes if they are in no payload.
     current: Current,
+    stored: Vec<u8>,
     /// Bytes of messages that are kept, and the maximum for a correct peer.
     memory: usize,
     max_memory: usize,
@@ -54,14 +55,16 @@ pub(super) struct Replies {
 }
 
 /// Where the message is that the application is reading.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Current {
+    /// In the payload that the source returned last, of which it is the end.
+    EndOfSource { from: usize },
     /// In the payload that the source returned last.
-    Source(Range<usize>),
+    Source { from: usize, to: usize },
     /// In the payload of which records are left.
-    Payload(Range<usize>),
+    Payload { from: usize, to: usize },
     /// In a buffer of its own.
-    Stored(Vec<u8>),
+    Stored,
 }
 
 impl Receiver {
@@ -90,7 +93,8 @@ impl Receiver {
             payload: Vec::new(),
             offset: 0,
             ready: VecDeque::new(),
-            current: Current::Payload(0..0),
+            current: Current::Stored,
+            stored: Vec::new(),
             memory: 0,
             max_memory: unfinished + under_way,
             fragment: payload - FRAGMENT_HEADER,
@@ -117,7 +121,33 @@ impl Receiver {
     }
 
     /// Moves to the next message, and returns its channel.
+    #[inline]
     pub fn next(
+        &mut self,
+        sender: &mut Sender,
+        replies: &mut Replies,
+        source: &mut impl PayloadSource,
+    ) -> Result<Option<ChannelIndex>, ChannelFault> {
+        if self.is_readable() {
+            return self.next_kept(sender, replies, source);
+        }
+        let Some(payload) = source.next_payload() else { return Ok(None) };
+        // What most payloads are, without the detour of a record.
+        if let Some((channel, sequence, body)) = whole_message(payload)
+            && let Some(known) = self.channels.get_mut(usize::from(channel.get()))
+            && known.accept_next(sequence, body.len())
+        {
+            self.current = Current::EndOfSource { from: payload.len() - body.len() };
+            return Ok(Some(channel));
+        }
+        match self.handle_payload(payload, sender, replies)? {
+            Some(channel) => Ok(Some(channel)),
+            None => self.next_kept(sender, replies, source),
+        }
+    }
+
+    /// [`next`](Self::next) in the general case.
+    fn next_kept(
         &mut self,
         sender: &mut Sender,
         replies: &mut Replies,
@@ -126,7 +156,8 @@ impl Receiver {
         loop {
             if let Some((channel, number, bytes)) = self.ready.pop_front() {
                 self.memory -= memory_of(&bytes);
-                self.current = Current::Stored(bytes);
+                self.current = Current::Stored;
+                self.stored = bytes;
                 let position = usize::from(channel.get());
                 if self.channels.get(position).is_some_and(|channel| channel.has_receipts) {
                     replies.push_receipt(channel, number)?;
@@ -140,43 +171,47 @@ impl Receiver {
                 let (end, delivered) = handled?;
                 self.offset += end;
                 if let Some((_, length)) = delivered {
-                    self.current = Current::Payload(self.offset - length..self.offset);
+                    self.current = Current::Payload { from: self.offset - length, to: self.offset };
                 }
-                delivered
+                delivered.map(|(channel, _)| channel)
             } else {
                 let Some(payload) = source.next_payload() else { return Ok(None) };
-                // What most payloads are, without the detour of a record.
-                if let Some((channel, sequence, body)) = whole_message(payload) {
-                    if self.handle_message(channel, sequence, body, replies)? {
-                        self.current = Current::Source(payload.len() - body.len()..payload.len());
-                        return Ok(Some(channel));
-                    }
-                    continue;
-                }
-                let (end, delivered) = self.handle_record(payload, sender, replies)?;
-                if let Some((_, length)) = delivered {
-                    self.current = Current::Source(end - length..end);
-                }
-                // The rest of the payload is read later, when the source may have no copy of it any more.
-                if end < payload.len() {
-                    self.payload.clear();
-                    self.payload.extend_from_slice(payload);
-                    self.offset = end;
-                }
-                delivered
+                self.handle_payload(payload, sender, replies)?
             };
-            if let Some((channel, _)) = delivered {
+            if let Some(channel) = delivered {
                 return Ok(Some(channel));
             }
         }
     }
 
+    /// Handles the first record of a payload of the source, and keeps the others. Returns the channel of a message that is
+    /// delivered at once.
+    fn handle_payload(
+        &mut self,
+        payload: &[u8],
+        sender: &mut Sender,
+        replies: &mut Replies,
+    ) -> Result<Option<ChannelIndex>, ChannelFault> {
+        let (end, delivered) = self.handle_record(payload, sender, replies)?;
+        if let Some((_, length)) = delivered {
+            self.current = Current::Source { from: end - length, to: end };
+        }
+        // The rest of the payload is read later, when the source may have no copy of it any more.
+        if end < payload.len() {
+            self.payload.clear();
+            self.payload.extend_from_slice(payload);
+            self.offset = end;
+        }
+        Ok(delivered.map(|(channel, _)| channel))
+    }
+
     /// The bytes of the message that [`next`](Self::next) moved to. `last`: the payload that the source returned last.
     pub fn message<'a>(&'a self, last: &'a [u8]) -> &'a [u8] {
-        match &self.current {
-            Current::Source(range) => last.get(range.clone()).unwrap_or_default(),
-            Current::Payload(range) => self.payload.get(range.clone()).unwrap_or_default(),
-            Current::Stored(bytes) => bytes,
+        match self.current {
+            Current::EndOfSource { from } => last.get(from..).unwrap_or_default(),
+            Current::Source { from, to } => last.get(from..to).unwrap_or_default(),
+            Current::Payload { from, to } => self.payload.get(from..to).unwrap_or_default(),
+            Current::Stored => &self.stored,
         }
     }
 
@@ -219,7 +254,6 @@ impl Receiver {
     }
 
     /// Handles a whole message. Returns whether it is delivered at once.
-    #[inline]
     fn handle_message(
         &mut self,
         channel: ChannelIndex,
