@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: runs the benchmark suites and writes their results into docs/benchmarks.md.
 
-use crate::{Stop, args::Args, requirements, steps, workspace::Workspace};
+use crate::{Stop, args::Args, portable, requirements, workspace::Workspace};
 use std::{fs, path::PathBuf, process::Stdio};
 
 /// A benchmark suite: a program of the package `rallypoint-bench` that prints its section of the document as Markdown.
@@ -86,7 +86,7 @@ fn build_portable(workspace: &Workspace, package: &str, program: &str) -> Result
     let directory = workspace.target.join("portable");
     let mut command = workspace.cargo();
     command.args(["build", "--profile", "dist", "--package", package, "--bin", program]);
-    command.arg("--target-dir").arg(&directory).env("RUSTFLAGS", steps::PORTABLE);
+    command.arg("--target-dir").arg(&directory).env("RUSTFLAGS", portable::FLAGS);
     match command.status().map_err(Stop::while_doing("run cargo"))?.success() {
         true => Ok(directory.join("dist")),
         false => Err(Stop::Failed(format!("{program} could not be built with portable sockets"))),

@@ -10,6 +10,7 @@ mod fuzz;
 mod hygiene;
 mod package;
 mod portability;
+mod portable;
 mod progress;
 mod readmes;
 mod requirements;
@@ -60,11 +61,12 @@ cargo xtask bench [--print] [SUITE]
 cargo xtask book
     Builds the book (mdBook) from docs/ into target/book, and checks its links.
 
-cargo xtask package [--profile NAME] [--program FILE] [--output DIR] [--version V] [deb | archive | dev | wheel]
+cargo xtask package [--profile NAME] [--program FILE] [--output DIR] [--version V] [deb | archive | dev | wheel | crates]
     Builds packages into target/packages. `deb` is the program with service, configuration, manual pages and completions as a
     Debian package, `archive` the same without a service to unpack anywhere (static where the musl target is installed),
-    `dev` library, header and pkg-config file (an archive, and a Debian package), `wheel` the Python package.
-      cargo xtask package               all of them
+    `dev` library, header and pkg-config file (an archive, and a Debian package), `wheel` the Python package. `crates` makes the
+    packages of Cargo, and compiles each from what is in it; nothing is published.
+      cargo xtask package               all of them but crates
       cargo xtask package wheel         the wheel alone
       cargo xtask package --profile dev all, quickly built and slow
       cargo xtask package --program target/release/rallypoint deb    of a program that is built already
@@ -109,6 +111,9 @@ fn main() -> ExitCode {
 fn run(mut arguments: Vec<String>) -> Result<(), Stop> {
     if std::env::var_os(check::STUB_COMPILER).is_some() {
         return check::run_stub_compiler(&arguments);
+    }
+    if std::env::var_os(portable::WRAPPER).is_some() {
+        return portable::run_wrapper(&arguments);
     }
     if arguments.is_empty() || arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
         print!("{HELP}");

@@ -1,6 +1,7 @@
 //! `cargo xtask package`: what is handed to people who do not build from source.
 
 mod archive;
+pub mod crates;
 mod deb;
 mod debian;
 mod dev;
@@ -30,6 +31,9 @@ const PARTS: &[Part] = &[
     Part { name: "wheel", contents: Contents::Library, make: wheel::package },
 ];
 
+/// The packages of Cargo, which are made only if they are named: there is nothing to hand out before they are published.
+const CRATES: &str = "crates";
+
 /// What the packages contain.
 pub struct Built {
     /// The program.
@@ -48,9 +52,12 @@ pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
     let output = args.value::<PathBuf>("--output")?;
     let version = args.value::<String>("--version")?;
     let name = args.last_name()?;
+    if name.as_deref() == Some(CRATES) {
+        return crates::verify(workspace);
+    }
     let parts: Vec<_> = PARTS.iter().filter(|part| name.as_deref().is_none_or(|name| name == part.name)).collect();
     if parts.is_empty() {
-        let names: Vec<_> = PARTS.iter().map(|part| part.name).collect();
+        let names: Vec<_> = PARTS.iter().map(|part| part.name).chain([CRATES]).collect();
         return Err(Stop::Usage(format!("there is no such package; the packages are {}", names.join(", "))));
     }
     let directory = workspace.target.join(if profile == "dev" { "debug" } else { &profile });
@@ -109,6 +116,6 @@ mod tests {
     fn an_unknown_package_is_a_usage_error() {
         let workspace = Workspace::here().unwrap();
         let Err(Stop::Usage(message)) = run(&workspace, Args::new(vec!["floppy".into()])) else { panic!() };
-        assert_eq!(message, "there is no such package; the packages are deb, archive, dev, wheel");
+        assert_eq!(message, "there is no such package; the packages are deb, archive, dev, wheel, crates");
     }
 }

@@ -1,6 +1,8 @@
 //! `cargo xtask test`: runs one step after the other, until one fails.
 
-use crate::{Stop, args::Args, book, examples, hygiene, progress, requirements, skipped, workspace::Workspace};
+use crate::{
+    Stop, args::Args, book, examples, hygiene, package, portable, progress, requirements, skipped, workspace::Workspace,
+};
 use std::{
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -64,33 +66,32 @@ const STEPS: &[Step] = &[
     Step::internal("examples", "the examples that end by themselves", examples::check)
         .takes(10)
         .only_in(&[Extent::Normal, Extent::Full]),
-    Step::internal("book", "the book is built, and its links lead somewhere", book::run)
-        .takes(40)
+    Step::internal("book", "the book is built, and its links lead somewhere", book::check)
+        .takes(10)
         .only_in(&[Extent::Normal, Extent::Full]),
-    // A directory of its own: otherwise each run would build everything again for the other flags.
+    Step::internal("crates", "each crate compiles from its package", package::crates::verify)
+        .takes(150)
+        .only_in(&[Extent::Full]),
     Step::cargo(
         "portable",
         "event loop, queries and sessions on the sockets of other platforms",
-        &["nextest run --target-dir target/portable --no-tests=fail --package rallypoint-udp \
-           --package rallypoint-query --package rallypoint-session"],
+        &["nextest run --no-tests=fail --package rallypoint-udp --package rallypoint-query --package rallypoint-session"],
     )
-    .env("RUSTFLAGS", PORTABLE)
-    .takes(50)
+    .portable()
+    .takes(35)
     .only_in(&[Extent::Normal]),
     Step::cargo(
         "portable-all",
         "everything with sockets, on the sockets of other platforms",
+        // A directory of its own, because the tests look for the program beside themselves.
         &["nextest run --target-dir target/portable --no-tests=fail --package rallypoint-udp \
            --package rallypoint-query --package rallypoint-session --package rallypoint-announce \
            --package rallypoint-lobby --package rallypoint"],
     )
-    .env("RUSTFLAGS", PORTABLE)
+    .portable()
     .takes(300)
     .only_in(&[Extent::Full, Extent::Portable]),
 ];
-
-/// Builds the sockets of other platforms on Linux.
-pub const PORTABLE: &str = "--cfg rallypoint_portable";
 
 /// Number of simulated networks per property test of sessions. Without it the tests use the number that `--full` runs.
 const SEEDS: &str = "RALLYPOINT_SEEDS";
@@ -162,6 +163,8 @@ struct Step {
     work: Work,
     /// One environment variable, for Cargo commands.
     env: Option<(&'static str, &'static str)>,
+    /// Whether the sockets of other platforms are built.
+    is_portable: bool,
     extents: &'static [Extent],
     /// Expected duration in seconds on two cores, when only the previous steps have built something.
     cold_seconds: u64,
@@ -177,7 +180,7 @@ enum Work {
 impl Step {
     const fn new(name: &'static str, summary: &'static str, work: Work) -> Self {
         let extents = &[Extent::Quick, Extent::Normal, Extent::Full];
-        Self { name, summary, work, env: None, extents, cold_seconds: 2 }
+        Self { name, summary, work, env: None, is_portable: false, extents, cold_seconds: 2 }
     }
 
     const fn cargo(name: &'static str, summary: &'static str, commands: &'static [&'static str]) -> Self {
@@ -190,6 +193,11 @@ impl Step {
 
     const fn env(mut self, name: &'static str, value: &'static str) -> Self {
         self.env = Some((name, value));
+        self
+    }
+
+    const fn portable(mut self) -> Self {
+        self.is_portable = true;
         self
     }
 
@@ -207,7 +215,7 @@ impl Step {
     fn command(&self) -> String {
         let env = self.env.map(|(name, value)| format!("{name}=\"{value}\" ")).unwrap_or_default();
         match self.work {
-            Work::Cargo([arguments]) => format!("{env}cargo {arguments}"),
+            Work::Cargo([arguments]) if !self.is_portable => format!("{env}cargo {arguments}"),
             Work::Cargo(_) | Work::Internal(_) => format!("cargo xtask test --only {}", self.name),
         }
     }
@@ -223,6 +231,9 @@ impl Step {
             }
             let mut command = workspace.cargo();
             command.args(arguments.split_whitespace()).envs(self.env).stdin(Stdio::null());
+            if self.is_portable {
+                portable::configure(&mut command)?;
+            }
             self.run_command(workspace, command, arguments.starts_with("nextest"))?;
         }
         Ok(())
@@ -282,6 +293,7 @@ mod tests {
         assert!(step("doc").command().starts_with("RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps "));
         assert_eq!(step("hygiene").command(), "cargo xtask test --only hygiene");
         assert_eq!(step("features").command(), "cargo xtask test --only features");
+        assert_eq!(step("portable").command(), "cargo xtask test --only portable");
     }
 
     #[test]
