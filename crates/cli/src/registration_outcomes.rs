@@ -42,6 +42,12 @@ pub struct ReportedOutcome {
     times: u32,
     /// Time since the last of them, in seconds.
     seconds_ago: Option<u64>,
+    /// Age of the failed check that is the reason, in seconds.
+    #[serde(default)]
+    checked_seconds_ago: Option<u64>,
+    /// Time until a registration causes another check, in seconds.
+    #[serde(default)]
+    check_again_in_seconds: Option<u64>,
 }
 
 /// URL of the API of the lobby at this host.
@@ -127,7 +133,8 @@ pub fn decisive<'a>(candidates: &[&'a ReportedOutcome], port: Option<u16>) -> Op
     }
 }
 
-/// `banned: the operator has banned this address (27 s ago, 3 times)`
+/// `banned: the operator has banned this address (27 s ago, 3 times)`, and with a check `(checked 12 s ago; registrations are
+/// checked again in 8 s)`: the result of a check applies to later registrations, so only its own age matters.
 impl fmt::Display for ReportedOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&text::sanitize(&self.code))?;
@@ -136,6 +143,13 @@ impl fmt::Display for ReportedOutcome {
         }
         if let Some(node) = &self.node {
             write!(f, ", at node {}", text::sanitize(node))?;
+        }
+        if let (Some(age), Some(again)) = (self.checked_seconds_ago, self.check_again_in_seconds) {
+            write!(f, " (checked {age} s ago; ")?;
+            return match again {
+                0 => f.write_str("the next registration is checked again)"),
+                again => write!(f, "registrations are checked again in {again} s)"),
+            };
         }
         let Some(seconds) = self.seconds_ago else { return Ok(()) };
         match seconds {
@@ -172,9 +186,15 @@ mod tests {
     #[test]
     fn outcomes_are_printed_with_the_text_of_the_lobby() {
         let body = br#"{"outcomes":[{"code":"unreachable","text":"the port is closed\u001b[2J","port":8190,
-            "refused":true,"times":3,"seconds_ago":27},{"code":"checking","port":1,"times":1,"seconds_ago":7200},{"code":"x"}]}"#;
+            "refused":true,"times":3,"seconds_ago":27},{"code":"port_closed","port":8190,"seconds_ago":0,
+            "checked_seconds_ago":12,"check_again_in_seconds":8},{"code":"checking","port":1,"times":1,"seconds_ago":7200},{"code":"x"}]}"#;
         let shown: Vec<_> = parse(body).unwrap().outcomes.iter().map(ToString::to_string).collect();
-        let expected = ["unreachable: the port is closed\u{fffd}[2J (27 s ago, 3 times)", "checking (2 h ago)", "x"];
+        let expected = [
+            "unreachable: the port is closed\u{fffd}[2J (27 s ago, 3 times)",
+            "port_closed (checked 12 s ago; registrations are checked again in 8 s)",
+            "checking (2 h ago)",
+            "x",
+        ];
         assert_eq!(shown, expected);
         assert!(parse(b"<html>").unwrap_err().to_string().contains("not supported by this version"));
     }
@@ -190,6 +210,8 @@ mod tests {
             refused,
             times: 1,
             seconds_ago: None,
+            checked_seconds_ago: None,
+            check_again_in_seconds: None,
         };
         let outcomes: Vec<_> = outcomes.iter().map(outcome).collect();
         decisive(&for_port(&outcomes, port), port).map(ToString::to_string)

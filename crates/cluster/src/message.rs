@@ -4,7 +4,7 @@
 //! found out before. Nothing is lost for good with a message: reports are repeated.
 
 use crate::MalformedRecord;
-use rallypoint_lobby::{Differences, NodeLatency, NodeOutcome, Verification, VerificationResult};
+use rallypoint_lobby::{Differences, FailedCheckAge, NodeLatency, NodeOutcome, Verification, VerificationResult};
 use rallypoint_lobby_proto::PublicId;
 use rallypoint_query_proto::{Player, ServerInfo, Team};
 use rallypoint_wire::text::sanitize;
@@ -104,6 +104,9 @@ pub(crate) struct SharedOutcome {
     refused: bool,
     times: u32,
     age_ms: u64,
+    /// Age of the failed check, and the time until a registration causes another one, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failed_check_ms: Option<(u64, u64)>,
 }
 
 impl Message {
@@ -199,6 +202,9 @@ impl SharedOutcome {
             refused: outcome.is_refusal,
             times: outcome.times,
             age_ms: crate::clock::milliseconds(outcome.age),
+            failed_check_ms: outcome.failed_check.map(|FailedCheckAge { age, repeatable_in }| {
+                (crate::clock::milliseconds(age), crate::clock::milliseconds(repeatable_in))
+            }),
         }
     }
 
@@ -214,6 +220,10 @@ impl SharedOutcome {
                 is_refusal: shared.refused,
                 times: shared.times,
                 age: Duration::from_millis(shared.age_ms),
+                failed_check: shared.failed_check_ms.map(|(age, repeatable_in)| FailedCheckAge {
+                    age: Duration::from_millis(age),
+                    repeatable_in: Duration::from_millis(repeatable_in),
+                }),
             })
         };
         shared.into_iter().take(MAX_OUTCOMES).filter_map(outcome).collect()
@@ -277,6 +287,7 @@ mod tests {
             is_refusal: true,
             times: 3,
             age: Duration::from_secs(5),
+            failed_check: Some(FailedCheckAge { age: Duration::from_secs(12), repeatable_in: Duration::from_secs(8) }),
         };
         let unknown = SharedOutcome { code: "later".into(), ..SharedOutcome::new(&outcome) };
         let body = Body::OutcomesResponse { number: 3, outcomes: vec![unknown, SharedOutcome::new(&outcome)] };

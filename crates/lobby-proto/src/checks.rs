@@ -62,6 +62,15 @@ pub enum CheckResult {
     Unknown,
 }
 
+/// When a server was checked that could not be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailedCheckTimes {
+    /// When the check failed.
+    pub failed_at: Instant,
+    /// From when on a registration causes another check. Until then, the result applies to all registrations.
+    pub repeatable_at: Instant,
+}
+
 /// Counters of reachability checks, and their current number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckStats {
@@ -318,6 +327,21 @@ impl Checks {
         let owner = known.owner.filter(|&owner| exists(owner)).unwrap_or(key);
         known.owner = Some(owner);
         owner == key
+    }
+
+    /// When the last check of a target failed, if it did.
+    pub fn failed_check_times(
+        &self,
+        wheel: &TimerWheel,
+        config: &CheckConfig,
+        target: &CheckTarget,
+    ) -> Option<FailedCheckTimes> {
+        let known = self.known.get(target)?;
+        let is_failure = matches!(known.result, CheckResult::Unreachable | CheckResult::Refused);
+        is_failure.then(|| FailedCheckTimes {
+            failed_at: wheel.instant(known.valid_until.minus(config.retry)),
+            repeatable_at: wheel.instant(known.valid_until),
+        })
     }
 
     /// When the result for a target becomes outdated, if there is one.

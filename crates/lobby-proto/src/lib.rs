@@ -49,7 +49,7 @@ pub use bans::{
     Ban, BanError, BanList, BanSubject, BannedNetwork, BannedServer, MAX_OPERATOR_TEXT, NamePattern, ParseNetworkError,
     operator_text,
 };
-pub use checks::{CheckKind, CheckRequest, CheckResult, CheckStats, CheckTarget};
+pub use checks::{CheckKind, CheckRequest, CheckResult, CheckStats, CheckTarget, FailedCheckTimes};
 pub use config::{Caps, CheckConfig, Config, RegistryConfigError};
 pub use hash::HashKeys;
 pub use latest_refusals::LatestRefusal;

@@ -4,6 +4,7 @@ use crate::support;
 use rallypoint_lobby_proto::{
     CheckKind, CheckRequest, CheckResult, CheckTarget, Config, RegistrationOutcome, UnlistReason,
 };
+use std::time::Instant;
 use support::*;
 
 fn target(addr: &str) -> CheckTarget {
@@ -50,6 +51,28 @@ fn l12_a_closed_port_is_told_apart_from_silence() {
     assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Checking);
     lobby.settle(CheckResult::Unreachable);
     assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Unreachable);
+}
+
+#[test]
+fn l12_the_owner_can_see_how_old_a_failed_check_is_and_when_it_is_repeated() {
+    let mut lobby = Lobby::default();
+    let times = |lobby: &Lobby| {
+        let past = lobby.recent_outcomes(ip("203.0.113.9"));
+        lobby.failed_check_times(ip("203.0.113.9"), past.last().unwrap())
+    };
+    lobby.register("203.0.113.9", &tcp(1));
+    assert_eq!(times(&lobby), None, "a check that has no result yet");
+    lobby.settle(CheckResult::Refused);
+    let failed_at = lobby.now;
+    lobby.wait(secs(12));
+    assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::PortClosed);
+    let shown = times(&lobby).unwrap();
+    let is_near = |one: Instant, other: Instant| one <= other + GRAIN && other <= one + GRAIN;
+    assert!(is_near(shown.failed_at, failed_at) && is_near(shown.repeatable_at, failed_at + secs(20)), "{shown:?}");
+    lobby.wait(secs(9));
+    lobby.register("203.0.113.9", &tcp(1));
+    lobby.settle(REACHABLE);
+    assert_eq!(times(&lobby), None, "the server is listed");
 }
 
 #[test]

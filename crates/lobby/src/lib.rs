@@ -52,7 +52,7 @@ pub use log_throttle::LogThrottle;
 pub use masked_addr::MaskedAddr;
 pub use memory::default_memory_cap;
 pub use probe::ProbePool;
-pub use probe_report::{AllOutcomes, NodeLatency, NodeOutcome, ProbeReport};
+pub use probe_report::{AllOutcomes, FailedCheckAge, NodeLatency, NodeOutcome, ProbeReport};
 pub use service::{ListenAddrs, LobbyEvents, LobbyOptions, LobbyService, LobbyStartError, SaveStats, SocketStats};
 pub use table::{
     FoldedTexts, PUBLISH_INTERVAL, ServerFeed, ServerRecord, ServerTable, Subscription, TableChange, TableScope,

@@ -1,7 +1,7 @@
 //! What one node of a cluster finds out about servers, and all nodes show.
 
 use crate::verify::VerificationResult;
-use rallypoint_lobby_proto::{PublicId, RecentOutcome, RegistrationOutcome};
+use rallypoint_lobby_proto::{FailedCheckTimes, PublicId, RecentOutcome, RegistrationOutcome};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -52,6 +52,17 @@ pub struct NodeOutcome {
     pub times: u32,
     /// Time since the last of them.
     pub age: Duration,
+    /// The failed check because of which the server was refused, if that is the reason.
+    pub failed_check: Option<FailedCheckAge>,
+}
+
+/// How old the result of a failed check is, which applies to all registrations for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailedCheckAge {
+    /// Time since the check.
+    pub age: Duration,
+    /// Time until a registration causes another check; zero if the next one does.
+    pub repeatable_in: Duration,
 }
 
 /// The outcomes of all nodes.
@@ -66,7 +77,12 @@ pub struct AllOutcomes {
 impl NodeOutcome {
     /// An outcome of this node.
     #[must_use]
-    pub fn new(node: Option<Arc<str>>, past: &RecentOutcome, now: Instant) -> Self {
+    pub fn new(
+        node: Option<Arc<str>>,
+        past: &RecentOutcome,
+        failed_check: Option<FailedCheckTimes>,
+        now: Instant,
+    ) -> Self {
         Self {
             node,
             code: past.outcome.code(),
@@ -76,6 +92,10 @@ impl NodeOutcome {
             is_refusal: past.is_refusal(),
             times: past.times,
             age: now.saturating_duration_since(past.at),
+            failed_check: failed_check.map(|times| FailedCheckAge {
+                age: now.saturating_duration_since(times.failed_at),
+                repeatable_in: times.repeatable_at.saturating_duration_since(now),
+            }),
         }
     }
 

@@ -36,7 +36,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 use thread::LobbyThread;
 use tokio::{runtime::Handle, sync::broadcast, task::AbortHandle};
@@ -199,6 +199,11 @@ impl LobbyService {
         self.0.registry.recent_outcomes(ip).await
     }
 
+    /// The outcomes of the last datagrams of an address at this node, other than refreshes; the latest last.
+    pub async fn own_outcomes(&self, ip: IpAddr) -> Vec<NodeOutcome> {
+        self.0.registry.node_outcomes(ip, self.0.node_name.clone()).await
+    }
+
     /// The outcomes of the last datagrams of an address at all nodes of a cluster, other than refreshes; without a cluster, those of
     /// this lobby.
     pub async fn all_outcomes(&self, ip: IpAddr) -> AllOutcomes {
@@ -209,9 +214,8 @@ impl LobbyService {
                 None => AllOutcomes::default(),
             }
         };
-        let (own, mut all) = tokio::join!(self.recent_outcomes(ip), others);
-        let now = Instant::now();
-        all.outcomes.extend(own.iter().map(|past| NodeOutcome::new(self.0.node_name.clone(), past, now)));
+        let (own, mut all) = tokio::join!(self.own_outcomes(ip), others);
+        all.outcomes.extend(own);
         all.outcomes.sort_by_key(|outcome| std::cmp::Reverse(outcome.age));
         all
     }

@@ -73,9 +73,9 @@ function setVerified(row, change) {
 export function update(row, change) {
   row.classList.remove("gone");
   if (change.name !== undefined) setText(row, "name", nameOf(change));
-  if (change.map !== undefined) setText(row, "map", change.map);
+  if (change.map !== undefined) setText(row, "map", change.map || "");
   if (change.game_name !== undefined || change.game !== undefined) setText(row, "game", change.game_name || change.game || "");
-  if (change.version !== undefined) setText(row, "version", change.version);
+  if (change.version !== undefined) setText(row, "version", change.version || "");
   if ([change.numplayers, change.numbots, change.maxplayers].some((number) => number !== undefined)) setPlayers(row, change);
   if (change.connect) setText(row, "address", change.connect);
   if (Number.isFinite(change.ping)) setText(row, "latency", `${Math.max(1, change.ping)} ms`);

@@ -27,8 +27,9 @@ pub(crate) struct ServerView<'a> {
     lobby: rallypoint_wire::lobby::LobbyId,
     /// The name; may be empty.
     name: &'a str,
-    /// The map; empty if the server does not report it.
-    map: &'a str,
+    /// The map; null if the server does not report it.
+    #[schema(required)]
+    map: Option<&'a str>,
     /// Whether a password is required.
     password: bool,
     /// Number of players.
@@ -37,12 +38,15 @@ pub(crate) struct ServerView<'a> {
     maxplayers: u16,
     /// Number of bots.
     numbots: u16,
-    /// The short name of the game.
-    game: &'a str,
-    /// The full name of the game.
-    game_name: &'a str,
-    /// The version of the game.
-    version: &'a str,
+    /// The short name of the game; null if the server does not report it.
+    #[schema(required)]
+    game: Option<&'a str>,
+    /// The full name of the game; null if the server does not report it.
+    #[schema(required)]
+    game_name: Option<&'a str>,
+    /// The version of the game; null if the server does not report it.
+    #[schema(required)]
+    version: Option<&'a str>,
     /// A link of the server's choice, http or https. It is not checked.
     #[schema(required)]
     website: Option<&'a str>,
@@ -196,6 +200,11 @@ impl Serialize for Changes<'_> {
     }
 }
 
+/// A text; `None` if the server has not sent it.
+fn known(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
 impl<'a> ServerView<'a> {
     /// The view of a record.
     pub fn new(record: &'a ServerRecord) -> Self {
@@ -203,14 +212,14 @@ impl<'a> ServerView<'a> {
             id: record.id,
             lobby: record.lobby,
             name: &record.name,
-            map: &record.map,
+            map: known(&record.map),
             password: record.password,
             numplayers: record.players,
             maxplayers: record.slots,
             numbots: record.bots,
-            game: &record.game,
-            game_name: &record.game_name,
-            version: &record.version,
+            game: known(&record.game),
+            game_name: known(&record.game_name),
+            version: known(&record.version),
             website: record.website.as_deref(),
             connect: record.addresses().next(),
             addresses: Addresses { ipv4: record.v4.map(SocketAddr::V4), ipv6: record.v6.map(SocketAddr::V6) },

@@ -7,10 +7,13 @@ use crate::{
 };
 use rallypoint_query::ProbeError;
 use rallypoint_wire::text;
-use std::time::Duration;
+use std::{num::NonZeroU16, time::Duration};
 
 /// How long a server that another one replaced counts as contested.
 const CONTEST_TIME: Duration = Duration::from_secs(120);
+
+/// How long ago the refusal of a test entry can be at most.
+const TEST_TIME: Duration = Duration::from_secs(15);
 
 /// Maximum number of nodes that are named.
 const MAX_NAMES: usize = 8;
@@ -47,6 +50,15 @@ impl Doctor<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The lobby's reason for not listing a test entry from this machine, if its web API reports one.
+    pub(super) async fn test_refusal(&self, port: NonZeroU16) -> Option<String> {
+        let port = Some(port.get());
+        let reported = registration_outcomes::fetch(&self.api, None, &self.args.scan.config(None)).await.ok()?;
+        let candidates = registration_outcomes::for_port(&reported.outcomes, port);
+        let decisive = registration_outcomes::decisive(&candidates, port);
+        decisive.filter(|outcome| outcome.refused && outcome.is_within(TEST_TIME)).map(ToString::to_string)
     }
 
     /// Reports the reason from the web API of the lobby.

@@ -236,9 +236,7 @@ impl Messenger {
     }
 
     async fn respond(&self, number: u64, address: IpAddr) {
-        let own = self.0.lobby.recent_outcomes(address).await;
-        let now = Instant::now();
-        let outcomes = own.iter().map(|past| SharedOutcome::new(&NodeOutcome::new(None, past, now))).collect();
+        let outcomes = self.0.lobby.own_outcomes(address).await.iter().map(SharedOutcome::new).collect();
         let _ = self.send(Body::OutcomesResponse { number, outcomes }).await;
     }
 

@@ -2,14 +2,15 @@
 
 use super::{Registry, Slots};
 use crate::{
-    CheckResult, CheckTarget, Config, PublicId, RegistrationOutcome, UnlistReason,
+    CheckKind, CheckResult, CheckTarget, Config, FailedCheckTimes, PublicId, RecentOutcome, RegistrationOutcome,
+    UnlistReason,
     checks::CheckStatus,
     entry::{Addr, CheckAttempts, EndpointEntry, EndpointState, Family, PerFamily},
     index::SlotIndex,
 };
 use rallypoint_wire::lobby::Transport;
 use std::{
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     num::NonZeroU16,
     time::{Duration, Instant},
 };
@@ -79,6 +80,24 @@ impl Registry {
             attempts.returns = attempts.returns.saturating_add(1);
         }
         attempts.returns
+    }
+
+    /// When the check failed because of which a server was refused with this outcome. Further registrations do not cause another
+    /// one at once, so it can be older than the outcome. `None` for other outcomes, and for servers that name a port of their own
+    /// for queries.
+    #[must_use]
+    pub fn failed_check_times(&self, ip: IpAddr, refused: &RecentOutcome) -> Option<FailedCheckTimes> {
+        let RecentOutcome { outcome: RegistrationOutcome::Unreachable | RegistrationOutcome::PortClosed, .. } = refused
+        else {
+            return None;
+        };
+        let addr = SocketAddr::new(ip.to_canonical(), refused.port?);
+        let times = |kind| {
+            let target = CheckTarget { addr, kind };
+            self.checks.failed_check_times(&self.wheel, &self.config.checks, &target)
+        };
+        let kinds = [CheckKind::Connect, CheckKind::Session, CheckKind::Bloodmasters];
+        kinds.into_iter().filter_map(times).max_by_key(|times| times.failed_at)
     }
 
     /// Repeats outdated checks of listed endpoints, which stay listed in the meantime (L12).

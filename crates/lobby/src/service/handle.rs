@@ -1,7 +1,7 @@
 //! Access to the registry for the tasks of the lobby.
 
 use super::{event_batches::LobbyEvents, thread::LobbyThread};
-use crate::CheckCoordinator;
+use crate::{CheckCoordinator, NodeOutcome};
 use arc_swap::ArcSwap;
 use rallypoint_lobby_proto::{
     BanList, Config, ListSnapshot, ProbedOutcome, ProbedServer, PublicId, RecentOutcome, RegistrationOutcome, Registry,
@@ -50,6 +50,17 @@ impl RegistryHandle {
             outcomes
         });
         outcomes.await.unwrap_or_default()
+    }
+
+    /// The same with what their owner needs to know, as outcomes of this node.
+    pub async fn node_outcomes(&self, ip: IpAddr, node: Option<Arc<str>>) -> Vec<NodeOutcome> {
+        let outcomes = move |thread: &mut LobbyThread, now| {
+            let registry = &thread.registry;
+            let outcome =
+                |past: &RecentOutcome| NodeOutcome::new(node.clone(), past, registry.failed_check_times(ip, past), now);
+            registry.recent_outcomes(ip).iter().map(outcome).collect()
+        };
+        self.commands.call(outcomes).await.unwrap_or_default()
     }
 
     /// Replaces the configuration. Ignored after a shutdown.

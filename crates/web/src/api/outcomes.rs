@@ -10,7 +10,7 @@ use axum::{
 };
 use rallypoint_lobby::AllOutcomes;
 use serde::Serialize;
-use std::{net::IpAddr, sync::Arc};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 use utoipa::ToSchema;
 
 /// The recent outcomes of an address.
@@ -51,6 +51,24 @@ pub(crate) struct RepeatedOutcome {
     pub times: u32,
     /// Time in seconds since the last of them.
     pub seconds_ago: u64,
+    /// Age in seconds of the failed check that is the reason: its result applies to all registrations for a while. Null for other
+    /// outcomes.
+    #[schema(required)]
+    pub checked_seconds_ago: Option<u64>,
+    /// Time in seconds until a registration causes another check; 0 if the next one does. Null for other outcomes.
+    #[schema(required)]
+    pub check_again_in_seconds: Option<u64>,
+}
+
+impl RepeatedOutcome {
+    /// When the server was checked, and when it is checked again, in one sentence; `None` unless it was refused because of a check.
+    pub fn check_times(&self) -> Option<String> {
+        let again = match self.check_again_in_seconds? {
+            0 => "the next registration is checked again".into(),
+            seconds => format!("registrations are checked again in {seconds} s"),
+        };
+        Some(format!("Checked {} s ago; {again}", self.checked_seconds_ago?))
+    }
 }
 
 /// The outcomes of the last registrations from an address
@@ -96,9 +114,16 @@ impl OutcomesResponse {
             refused: outcome.is_refusal,
             times: outcome.times,
             seconds_ago: outcome.age.as_secs(),
+            checked_seconds_ago: outcome.failed_check.map(|check| check.age.as_secs()),
+            check_again_in_seconds: outcome.failed_check.map(|check| rounded_up(check.repeatable_in)),
         });
         Ok(Self { address, outcomes: outcomes.collect(), silent_nodes: silent })
     }
+}
+
+/// Whole seconds, so that what is to come is not due too early.
+fn rounded_up(time: Duration) -> u64 {
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
 
 fn parse(query: &str) -> Result<Option<IpAddr>, InvalidParameter> {
