@@ -181,6 +181,16 @@ fn w120_a_stopped_lobby_leaves_its_last_list_and_an_empty_start_keeps_it() {
 }
 
 #[test]
+fn w120_a_first_start_without_servers_writes_a_copy() {
+    let home = tempfile::tempdir().unwrap();
+    let copy = home.path().join("copy");
+    let lobby = exporting(&copy);
+    eventually("an empty copy is written", || copy.join("index.html").exists() && copy.join("servers.signed").exists());
+    assert_eq!(names(&copy), [""; 0]);
+    lobby.stop();
+}
+
+#[test]
 fn w120_a_failure_keeps_the_last_copy_and_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let copy = home.path().join("copy");

@@ -150,7 +150,7 @@ impl ExportService {
             is_failing: AtomicBool::new(false),
         });
         let (shutdown, is_shut_down) = watch::channel(false);
-        let schedule = ExportSchedule::new(interval, Instant::now());
+        let schedule = ExportSchedule::new(interval, Instant::now(), directory.has_copy());
         let task = ExportTask {
             lobby,
             shared: Arc::clone(&shared),
@@ -240,7 +240,8 @@ impl ExportTask {
     async fn write_if_due(&mut self, now: Instant) {
         let table = Arc::clone(&self.lobby.servers().snapshot());
         let version = table.version();
-        if !self.schedule.is_due(now, version, table.is_empty()) {
+        let is_empty = table.is_empty();
+        if !self.schedule.is_due(now, version, is_empty) {
             return;
         }
         let Some(mut directory) = self.directory.take() else { return };
@@ -252,17 +253,24 @@ impl ExportTask {
         };
         // A panic would be a bug; the runtime reports it, and no further copies are written.
         let Ok((directory, result)) = tokio::task::spawn_blocking(write).await else { return };
-        self.record(&result, directory.path(), now, version);
+        self.record(&result, directory.path(), now, (version, is_empty));
         self.directory = Some(directory);
     }
 
-    fn record(&mut self, result: &io::Result<u64>, path: &std::path::Path, started: Instant, version: u64) {
+    /// Records an attempt to write the table with this version, which may be empty.
+    fn record(
+        &mut self,
+        result: &io::Result<u64>,
+        path: &std::path::Path,
+        started: Instant,
+        (version, is_empty): (u64, bool),
+    ) {
         let shared = &self.shared;
         let finished = Instant::now();
         let was_failing = shared.is_failing.swap(result.is_err(), Relaxed);
         match result {
             Ok(bytes) => {
-                self.schedule.handle_written(started, finished, version);
+                self.schedule.handle_written(started, finished, version, is_empty);
                 shared.written.fetch_add(1, Relaxed);
                 shared.bytes.store(*bytes, Relaxed);
                 shared.last.store(unix_now(), Relaxed);

@@ -55,6 +55,7 @@ pub enum ExportError {
 pub(super) struct ExportDirectory {
     path: PathBuf,
     key: ExportKey,
+    has_copy: bool,
     /// Whether the file with the public key is that of this key.
     has_key_file: bool,
     /// The lists whose files are current, with their versions.
@@ -72,11 +73,17 @@ impl ExportDirectory {
         // Also if it is not needed, because an error at the start is better than one in the log.
         let key_file = prepare_public(path.join(KEY_FILE), &[key.public().to_file().as_bytes()]).map_err(fail)?;
         // The key of an earlier copy stays until there is a new copy.
-        let has_key_file = !path.join(SIGNED_FILE).exists();
+        let has_copy = path.join(SIGNED_FILE).exists();
+        let has_key_file = !has_copy;
         if has_key_file {
             key_file.commit().map_err(fail)?;
         }
-        Ok(Self { path, key, has_key_file, current: HashMap::new() })
+        Ok(Self { path, key, has_copy, has_key_file, current: HashMap::new() })
+    }
+
+    /// Whether it contained a copy when it was opened.
+    pub fn has_copy(&self) -> bool {
+        self.has_copy
     }
 
     pub fn path(&self) -> &Path {

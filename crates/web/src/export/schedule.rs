@@ -28,8 +28,10 @@ pub(super) struct ExportSchedule {
 }
 
 impl ExportSchedule {
-    pub fn new(interval: Duration, now: Instant) -> Self {
-        Self { interval, not_before: now, written: None, refresh_at: now, empty_from: now + EMPTY_START }
+    /// `has_copy`: whether there is a copy of an earlier run.
+    pub fn new(interval: Duration, now: Instant, has_copy: bool) -> Self {
+        let empty_from = if has_copy { now + EMPTY_START } else { now };
+        Self { interval, not_before: now, written: None, refresh_at: now, empty_from }
     }
 
     /// Whether a copy of the table with this version has to be written now.
@@ -45,10 +47,12 @@ impl ExportSchedule {
         self.not_before = self.not_before.min(now);
     }
 
-    pub fn handle_written(&mut self, started: Instant, finished: Instant, version: u64) {
+    /// `is_empty`: the list had no servers. The first servers do not wait for the interval.
+    pub fn handle_written(&mut self, started: Instant, finished: Instant, version: u64, is_empty: bool) {
         let cost = finished.saturating_duration_since(started);
+        let interval = if is_empty { Duration::ZERO } else { self.interval };
         self.written = Some(version);
-        self.not_before = started + self.interval.max(cost.saturating_mul(MAX_LOAD));
+        self.not_before = started + interval.max(cost.saturating_mul(MAX_LOAD));
         self.refresh_at = started + REFRESH;
     }
 
@@ -64,9 +68,9 @@ mod tests {
     const S: Duration = Duration::from_secs(1);
 
     fn written_at(start: Instant, cost: Duration) -> ExportSchedule {
-        let mut schedule = ExportSchedule::new(5 * S, start);
+        let mut schedule = ExportSchedule::new(5 * S, start, true);
         assert!(schedule.is_due(start, 1, false), "the first copy is written at once");
-        schedule.handle_written(start, start + cost, 1);
+        schedule.handle_written(start, start + cost, 1, false);
         schedule
     }
 
@@ -98,7 +102,7 @@ mod tests {
     #[test]
     fn a_failure_is_retried_later() {
         let start = Instant::now();
-        let mut schedule = ExportSchedule::new(5 * S, start);
+        let mut schedule = ExportSchedule::new(5 * S, start, true);
         schedule.handle_failure(start);
         assert!(!schedule.is_due(start + 9 * S, 1, false));
         assert!(schedule.is_due(start + 10 * S, 1, false), "nothing has changed since, but nothing was written");
@@ -107,12 +111,21 @@ mod tests {
     #[test]
     fn an_empty_list_does_not_replace_a_copy_at_the_start() {
         let start = Instant::now();
-        let schedule = ExportSchedule::new(5 * S, start);
+        let schedule = ExportSchedule::new(5 * S, start, true);
         assert!(!schedule.is_due(start + 89 * S, 3, true));
         assert!(schedule.is_due(start + S, 3, false), "servers are back");
         assert!(schedule.is_due(start + 90 * S, 3, true), "there are really none");
         let running = written_at(start, S / 10);
         assert!(running.is_due(start + 5 * S, 2, true), "a list that becomes empty later is written");
+    }
+
+    #[test]
+    fn an_empty_list_is_written_at_once_if_there_is_no_copy() {
+        let start = Instant::now();
+        let mut schedule = ExportSchedule::new(5 * S, start, false);
+        assert!(schedule.is_due(start, 3, true));
+        schedule.handle_written(start, start + S / 20, 3, true);
+        assert!(schedule.is_due(start + S, 4, false), "the first server does not wait");
     }
 
     #[test]
