@@ -26,12 +26,12 @@ pub const HELP: &str = "\
 Exit codes:
   0  all answered
   1  some did not answer, could not be resolved, or failed for different reasons
-  2  wrong usage, or lines of a file that are not targets
+  2  wrong usage, or a file of targets that cannot be read, or has lines that
+     are not targets
   3  a reply was invalid
   4  refused: the machine answers, but nothing listens at that port; also if
      other targets answered
-  5  this machine could not send the query: no network, no permission, no such
-     file";
+  5  this machine could not send the query: no network, no permission";
 
 impl Exit {
     /// The exit code of both together: the same failure stays what it is, different failures become [`Exit::Silent`].
@@ -51,7 +51,7 @@ impl From<&ProbeError> for Exit {
     fn from(error: &ProbeError) -> Self {
         match error {
             ProbeError::NotFound | ProbeError::NoAddress(_) | ProbeError::TimedOut(_) => Self::Silent,
-            ProbeError::Malformed(_) | ProbeError::Tls(_) => Self::Malformed,
+            ProbeError::Malformed(_) | ProbeError::StaticCopy | ProbeError::Tls(_) => Self::Malformed,
             ProbeError::Refused => Self::Refused,
             _ => Self::Local,
         }

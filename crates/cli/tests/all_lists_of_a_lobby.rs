@@ -63,7 +63,7 @@ fn the_address_of_the_page_lists_its_servers() {
     let has_both = |text: &str| text.contains("Bacon Town") && text.contains("Tea room") && text.contains("rooms");
     // The page follows the list with a delay.
     eventually("the page has both", || has_both(&list("/")));
-    for page in ["", "/api/v1/servers", "/why", "/bloodmasters/"] {
+    for page in ["", "/api/v1/servers", "/why"] {
         let text = list(page);
         assert!(has_both(&text), "{page}: {text}");
     }
@@ -72,6 +72,20 @@ fn the_address_of_the_page_lists_its_servers() {
         let text = list(page);
         assert!(text.contains("Tea room") && !text.contains("Bacon Town"), "{page}: {text}");
     }
+    for page in ["/nothing", "/nothing/", "/nothing?q=tea"] {
+        let output = run(home.path(), ["list", &format!("{}{page}", lobby.url())]);
+        assert_eq!((output.status.code(), &*stdout(&output)), (Some(3), ""), "{page}");
+        assert!(stderr(&output).contains("the page answers with status 404"), "{page}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_lobby_that_is_named_twice_is_listed_once() {
+    let lobby = lobby_with_two_lists();
+    let home = tempfile::tempdir().unwrap();
+    let (host, scheme) = (lobby.v4().to_string(), format!("lobby://{}", lobby.v4()));
+    let output = run(home.path(), ["list", &host, &scheme]);
+    assert_eq!(stdout(&output).matches("Tea room").count(), 1, "{}", stdout(&output));
 }
 
 #[test]

@@ -86,12 +86,26 @@ fn w121_a_changed_copy_is_not_shown() {
     let lines = stderr(&output);
     assert!(lines.contains("the copy is not used: its signature is not valid"), "{lines}");
     assert!(lines.contains("refused: nothing listens"), "{lines}");
+    let output = mirrored.list(home.path(), &["--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let error = &document["errors"][0];
+    assert_eq!((&error["error"], &error["target"]), (&"mirror".into(), &mirrored.mirror.url().into()), "{document}");
     // The next mirror is tried.
     let good = tempfile::tempdir().unwrap();
     fs::write(good.path().join("servers.signed"), text).unwrap();
     let second = StaticFiles::serve(good.path());
     let output = mirrored.list(home.path(), &["--mirror", &second.url(), "--mirror-key", &mirrored.key()]);
     assert!(stdout(&output).contains("Bacon Town"), "{}", stderr(&output));
+}
+
+#[test]
+fn w121_a_mirror_is_not_listed_as_a_lobby() {
+    let home = tempfile::tempdir().unwrap();
+    let mirrored = Mirrored::start(&[]);
+    let output = run(home.path(), ["list", &mirrored.mirror.url()]);
+    assert_eq!(output.status.code(), Some(3));
+    let text = stderr(&output);
+    assert!(text.contains("it is a static copy of a lobby's list") && text.contains("--mirror URL"), "{text}");
 }
 
 #[test]

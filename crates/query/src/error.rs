@@ -25,6 +25,9 @@ pub enum ProbeError {
     /// The reply could not be parsed.
     #[error("invalid reply: {0}")]
     Malformed(String),
+    /// The address leads to a copy of a lobby's list, which has to be read as that of a mirror, so that it can be verified.
+    #[error("it is a static copy of a lobby's list, not the lobby")]
+    StaticCopy,
     /// No reply can ever come from such an address, or too many probes are queued.
     #[error(transparent)]
     NotProbed(#[from] QueueError),
@@ -64,6 +67,7 @@ impl ProbeError {
             Self::TimedOut(_) => "timed_out",
             Self::Refused => "refused",
             Self::Malformed(_) => "malformed",
+            Self::StaticCopy => "static_copy",
             Self::NotProbed(_) => "unusable_address",
             Self::NoRoute(_) => "no_route",
             Self::Tls(_) => "tls_failed",
@@ -78,7 +82,7 @@ impl ProbeError {
             Self::NotFound | Self::NoAddress(_) | Self::NotProbed(_) => 1,
             Self::TimedOut(_) => 2,
             Self::Refused => 3,
-            Self::Malformed(_) | Self::Tls(_) => 4,
+            Self::Malformed(_) | Self::StaticCopy | Self::Tls(_) => 4,
         }
     }
 

@@ -4,7 +4,7 @@ use super::{Count, FetchedServer, ListSummary};
 use crate::{
     Host, HttpUrl, ProbeError, ScanConfig,
     http::{self, HttpRequest, HttpResponse},
-    lobby_names,
+    lobby_names, mirror,
     resolve::resolve,
     tcp::connect,
 };
@@ -29,6 +29,9 @@ pub(crate) const HTTP_PORT: NonZeroU16 = NonZeroU16::new(29_950).expect("29950 i
 /// The path of the API that lists the lobbies.
 pub(crate) const LOBBIES: &str = "/api/v1/lobbies";
 
+/// Maximum size of the file with the key of a copy, in bytes.
+const MAX_KEY_FILE: usize = 1_024;
+
 /// Maximum number of responses that a list is divided into.
 const MAX_PARTS: usize = 1_000;
 
@@ -41,7 +44,10 @@ pub(super) async fn fetch(
     let mut failure = None;
     for path in candidates(&url.path) {
         let Fetched { response, from, connect_time } = get(url, &path, config).await?;
+        // Beside a document that does not exist, there is nothing that its address leads to.
+        let is_missing = path == url.path && matches!(response.status, 404 | 410);
         let count = match response.into_body() {
+            Err(error) if is_missing => return Err(error),
             Ok(body) => read(url, &path, body, config, &mut on_server).await,
             Err(error) => Err(error),
         };
@@ -52,7 +58,21 @@ pub(super) async fn fetch(
             Err(error) => failure = failure.or(Some(error)),
         }
     }
-    Err(failure.unwrap_or_else(not_a_list))
+    match is_copy(url, config).await {
+        true => Err(ProbeError::StaticCopy),
+        false => Err(failure.unwrap_or_else(not_a_list)),
+    }
+}
+
+/// Whether a URL leads to the static copy of a lobby's list, which has a key of its lobby beside it.
+async fn is_copy(url: &HttpUrl, config: &ScanConfig) -> bool {
+    let path = url.path.split('?').next().unwrap_or_default();
+    let directory = &path[..=path.rfind('/').unwrap_or(0)];
+    let key = HttpUrl { path: format!("{directory}{}", mirror::KEY_FILE), ..url.clone() };
+    match get_at_most(&key, config, MAX_KEY_FILE).await {
+        Ok(Fetched { response, .. }) => response.into_body().is_ok_and(|body| body.starts_with(b"untrusted comment: ")),
+        Err(_) => false,
+    }
 }
 
 /// The lists that the API of a lobby reports, with the names that its operator has given them.
@@ -80,7 +100,7 @@ const FILTERS: [&str; 10] =
     ["q", "lobby", "game", "map", "version", "verified", "not_empty", "not_full", "no_password", "both_families"];
 
 /// Where the list of a URL may be, in the order of trying: the document itself, the API beside it (a page may be below the
-/// root of its site), the API at the root, and the master list of a site without an API.
+/// root of its site), for a document the API at the root, and for a directory the master list of a site without an API.
 fn candidates(path: &str) -> Vec<String> {
     let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
     if let Some((site, lobby)) = path.split_once("/lobbies/") {
@@ -98,7 +118,7 @@ fn candidates(path: &str) -> Vec<String> {
     let filters: Vec<_> = query.into_iter().flat_map(|query| query.split('&')).filter(is_filter).collect();
     let parameters = if filters.is_empty() { String::new() } else { format!("?{}", filters.join("&")) };
     candidates.push(format!("{directory}api/v1/servers{parameters}"));
-    if directory != "/" {
+    if directory != "/" && directory != path {
         candidates.push(format!("/api/v1/servers{parameters}"));
     }
     if directory == path {
@@ -308,7 +328,7 @@ mod tests {
             ("/?q=a+b&game=&not_empty=1&sort=name", vec!["/api/v1/servers?q=a+b&not_empty=1", "/bloodmasterslist.php"]),
             ("/lobbies/gg2", vec!["/api/v1/servers?lobby=gg2"]),
             ("/games/lobbies/gg2/feed.atom", vec!["/games/api/v1/servers?lobby=gg2"]),
-            ("/games/", vec!["/games/api/v1/servers", "/api/v1/servers", "/games/bloodmasterslist.php"]),
+            ("/games/", vec!["/games/api/v1/servers", "/games/bloodmasterslist.php"]),
             ("/servers/1", vec!["/servers/1", "/servers/api/v1/servers", "/api/v1/servers"]),
             ("/list.php?x=1", vec!["/list.php?x=1", "/api/v1/servers"]),
         ] {
