@@ -7,6 +7,7 @@ mod world;
 use crate::{
     error::CommandError,
     host::{self, RoomServer},
+    listen_addr::listen_addr,
     local_lobby::DEFAULT_HTTP_PORT,
     signals::Signals,
     stdio::{print_stderr, print_stdout},
@@ -38,7 +39,7 @@ use world::{Change, PretendServer};
 #[command(after_help = MORE)]
 pub struct Args {
     /// Address of the page [default: port 29950 of 127.0.0.1, or a free port]
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = |text: &str| listen_addr(text, DEFAULT_HTTP_PORT.get()))]
     http: Option<SocketAddr>,
 
     /// Add servers with names and texts that try to break out of their place, and with answers that do not agree
@@ -116,7 +117,9 @@ struct RunningServer {
     server: PretendServer,
     id: ServerId,
     port: NonZeroU16,
-    /// Answers queries, if the game has a protocol for them.
+    /// The socket for queries, if the game has a protocol for them.
+    query_socket: Option<(Protocol, Arc<UdpSocket>)>,
+    /// Answers queries, unless the server restarts.
     responder: Option<EventLoopThread<Responder>>,
 }
 
@@ -131,11 +134,12 @@ impl Demo {
         let socket = UdpSocket::bind(any_port(), RECEIVE_BUFFER).map_err(CommandError::failed)?;
         let mut servers = Vec::new();
         let hostile = HOSTILE_SERVERS.iter().filter(|_| args.hostile);
-        for profile in SERVERS.iter().chain(hostile) {
-            servers.push(RunningServer::start(*profile).await?);
+        for (number, profile) in SERVERS.iter().chain(hostile).enumerate() {
+            servers.push(RunningServer::start(*profile, number).await?);
         }
         for number in servers.len() as u16..args.servers {
-            let mut server = RunningServer::start_unanswering(catalogue::crowd_profile(number), CROWD_PORT + number)?;
+            let (profile, port) = (catalogue::crowd_profile(number), CROWD_PORT + number);
+            let mut server = RunningServer::start_unanswering(profile, number.into(), port)?;
             server.server.name += &format!(" #{number}");
             servers.push(server);
         }
@@ -209,38 +213,52 @@ impl Demo {
 }
 
 impl RunningServer {
-    async fn start(profile: Profile) -> Result<Self, CommandError> {
+    async fn start(profile: Profile, number: usize) -> Result<Self, CommandError> {
         if profile.game.transport == Transport::Tcp {
-            return Self::start_unanswering(profile, open_tcp_port().await?);
+            return Self::start_unanswering(profile, number, open_tcp_port().await?);
         }
         let socket = Arc::new(UdpSocket::bind(any_port(), RECEIVE_BUFFER).map_err(CommandError::failed)?);
-        let protocol = profile.game.protocol;
-        let mut server = Self::start_unanswering(profile, socket.local_addr().port())?;
-        server.responder = protocol.map(|protocol| respond(protocol, socket, &server.server)).transpose()?;
+        let mut server = Self::start_unanswering(profile, number, socket.local_addr().port())?;
+        server.query_socket = profile.game.protocol.map(|protocol| (protocol, socket));
+        server.answer_queries()?;
         Ok(server)
     }
 
-    fn start_unanswering(profile: Profile, port: u16) -> Result<Self, CommandError> {
-        let server = PretendServer::new(profile, entropy::u64().map_err(CommandError::failed)?);
+    fn start_unanswering(profile: Profile, number: usize, port: u16) -> Result<Self, CommandError> {
+        let server = PretendServer::new(profile, number, entropy::u64().map_err(CommandError::failed)?);
         let port = NonZeroU16::new(port).ok_or_else(|| CommandError::failed("the system chose port 0"))?;
         let id = ServerId::from_bytes(entropy::bytes().map_err(CommandError::failed)?);
-        Ok(Self { server, id, port, responder: None })
+        Ok(Self { server, id, port, query_socket: None, responder: None })
+    }
+
+    /// Answers queries from now on, if the game has a protocol for them.
+    fn answer_queries(&mut self) -> Result<(), CommandError> {
+        if let Some((protocol, socket)) = &self.query_socket {
+            self.responder = Some(respond(*protocol, Arc::clone(socket), &self.server)?);
+        }
+        Ok(())
     }
 
     fn step(&mut self, second: u64, socket: &UdpSocket, lobby: SocketAddr) {
         if self.server.profile.reply == Reply::Ends && second > REPLY_END {
+            self.query_socket = None;
             self.responder = None;
         }
         let is_due = (second + u64::from(self.port.get())).is_multiple_of(REFRESH) && self.server.is_running();
         match self.server.step() {
             Change::Updated => {
                 self.send(socket, lobby, &self.registration());
-                if let Some(responder) = &self.responder {
-                    let info = self.server.info();
-                    responder.handle().run(move |responder, _| responder.set_info(&info));
+                match &self.responder {
+                    Some(responder) => {
+                        let info = self.server.info();
+                        responder.handle().run(move |responder, _| responder.set_info(&info));
+                    }
+                    // If it fails, the server registers without answering.
+                    None => drop(self.answer_queries()),
                 }
             }
             Change::Stopped => {
+                self.responder = None;
                 let mut datagram = Vec::new();
                 Unregister { server_id: self.id }.emit(&mut datagram);
                 self.send(socket, lobby, &datagram);
@@ -332,9 +350,9 @@ async fn start_room(directory: &std::path::Path, lobby: SocketAddr) -> Result<Ro
     let lobby: LobbyHost = lobby.to_string().parse().map_err(CommandError::failed)?;
     let args = |listen| host::Args::new("Demo room: say hello", directory.join("room.key"), lobby.clone(), listen);
     let usual = (Ipv4Addr::LOCALHOST, Protocol::Session.default_port()).into();
-    match RoomServer::start(&args(usual)?).await {
+    match RoomServer::start(&args(usual)).await {
         Ok(room) => Ok(room),
-        Err(_) => RoomServer::start(&args(any_port())?).await,
+        Err(_) => RoomServer::start(&args(any_port())).await,
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Profile {
     /// Percentage of the slots that are usually taken.
     pub popularity: u8,
     pub password: bool,
+    /// The beginning of the names of its maps, if it has not all of its game.
+    pub maps: &'static str,
     pub reply: Reply,
     /// Further keys of its registration.
     pub keys: &'static [(&'static str, &'static str)],
@@ -99,7 +101,17 @@ const HOSTILE: Game = Game {
 };
 
 pub const MAPS: [&[&str]; 5] = [
-    &["ctf_truefort", "ctf_2dfort", "koth_harvest", "cp_dirtbowl", "arena_lumberyard", "gen_destroy", "dkoth_sixties"],
+    &[
+        "ctf_truefort",
+        "ctf_2dfort",
+        "koth_harvest",
+        "koth_valley",
+        "cp_dirtbowl",
+        "arena_lumberyard",
+        "arena_montane",
+        "gen_destroy",
+        "dkoth_sixties",
+    ],
     &["Frostline", "Iron Harbour", "The Narrows", "Dustbowl Nine"],
     &["Vaultage", "Facility", "Toxic Sewers", "Deep Blue"],
     &["Playground", "Rooftops", "Warehouse"],
@@ -107,14 +119,14 @@ pub const MAPS: [&[&str]; 5] = [
 ];
 
 const fn server(name: &'static str, game: &'static Game, slots: u16, popularity: u8) -> Profile {
-    Profile { name, game, slots, bots: 0, popularity, password: false, reply: Reply::Honest, keys: &[] }
+    Profile { name, game, slots, bots: 0, popularity, password: false, maps: "", reply: Reply::Honest, keys: &[] }
 }
 
 pub const SERVERS: &[Profile] = &[
     server("Bacon Town 24/7", &GANG_GARRISON_2, 24, 80),
-    server("Friday night arena", &GANG_GARRISON_2, 16, 60),
-    server("EU · Capture the flag", &GANG_GARRISON_2, 24, 45),
-    server("[US-West] King of the hill", &GANG_GARRISON_2, 20, 30),
+    Profile { maps: "arena", ..server("Friday night arena", &GANG_GARRISON_2, 16, 60) },
+    Profile { maps: "ctf", ..server("EU · Capture the flag", &GANG_GARRISON_2, 24, 45) },
+    Profile { maps: "koth", ..server("[US-West] King of the hill", &GANG_GARRISON_2, 20, 30) },
     server("東京サーバー", &GANG_GARRISON_2, 16, 25),
     server("Клуб любителей", &GANG_GARRISON_2, 12, 20),
     Profile { bots: 6, ..server("Bots and beginners", &GANG_GARRISON_2, 12, 15) },
@@ -137,10 +149,10 @@ pub const SERVERS: &[Profile] = &[
     server("Freeze tag", &TAG, 12, 40),
     server("Tag for two", &TAG, 2, 60),
     server("Lunch break tag", &TAG, 8, 20),
-    server("Rooftop runners", &TAG, 10, 30),
+    Profile { maps: "Rooftops", ..server("Rooftop runners", &TAG, 10, 30) },
     server("Tag Brasil", &TAG, 16, 25),
     server("Quiet corner", &TAG, 6, 5),
-    server("Playground heroes", &TAG, 12, 35),
+    Profile { maps: "Playground", ..server("Playground heroes", &TAG, 12, 35) },
 ];
 
 /// Names and texts that try to break out of their place, and servers whose answers do not agree with what they register.
@@ -182,6 +194,12 @@ pub const HOSTILE_SERVERS: &[Profile] = &[
 pub fn crowd_profile(number: u16) -> Profile {
     Profile { game: &CROWD, ..SERVERS[usize::from(number) % SERVERS.len()] }
 }
+
+/// What the names of players end with: each server has others, so that no player is in two places at once.
+pub const SUFFIXES: &[&str] = &[
+    "", "7", "_", "42", "2k", "99", "_x", "11", "64", "3", "_tv", "23", "8", "_br", "77", "12", "_jp", "5", "31",
+    "_au", "19", "101", "_de", "6", "55", "13", "_se", "90", "4", "27",
+];
 
 pub const PLAYERS: &[&str] = &[
     "ada",

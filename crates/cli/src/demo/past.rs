@@ -1,11 +1,15 @@
 //! A made-up week of history for the servers that are listed.
 
+use super::catalogue::SERVERS;
 use rallypoint_history::{History, Observation, ObservedServer, ServerSource};
 use rallypoint_lobby::ServerRecord;
 use std::sync::Arc;
 
 /// Number of minutes in a week.
 const WEEK: i64 = 7 * 24 * 60;
+
+/// The mean of the curve over a week, in percent.
+const MEAN_LOAD: f64 = 45.0;
 
 /// Records the week before this time, in seconds since 1970.
 pub fn record_week(history: &History, servers: &[Arc<ServerRecord>], now: i64) {
@@ -34,7 +38,9 @@ struct PastServers {
 impl ServerSource for PastServers {
     fn for_each(&self, show: &mut dyn FnMut(ObservedServer<'_>)) {
         for (number, server) in (0..).zip(&self.servers) {
-            let players = players_at(self.time, number, server.slots);
+            let popularity =
+                SERVERS.iter().find(|profile| *profile.name == *server.name).map_or(40, |it| it.popularity);
+            let players = players_at(self.time, number, server.slots, popularity);
             let bots = server.bots.min(server.slots.saturating_sub(players));
             let (id, lobby, name, map) = (server.id, server.lobby, &*server.name, &*server.map);
             show(ObservedServer { id, lobby, players, bots, slots: server.slots, name, map });
@@ -42,8 +48,9 @@ impl ServerSource for PastServers {
     }
 }
 
-/// Most players come in the evening and at the weekend; each server has hours of its own.
-fn players_at(time: i64, server: i64, slots: u16) -> u16 {
+/// Most players come in the evening and at the weekend; each server has hours of its own. `popularity` is the usual percentage of
+/// taken slots, as now.
+fn players_at(time: i64, server: i64, slots: u16, popularity: u8) -> u16 {
     let hour = time as f64 / 3_600.0 + (server * 5 % 7) as f64;
     let evening = ((hour - 14.0) / 24.0 * std::f64::consts::TAU).sin().mul_add(0.35, 0.4);
     // 1970 began on a Thursday.
@@ -51,7 +58,8 @@ fn players_at(time: i64, server: i64, slots: u16) -> u16 {
     let weekend = if weekday >= 5 { 1.4 } else { 1.0 };
     // A slow wobble instead of noise: players stay for a while.
     let wobble = (hour * 1.7 + server as f64).sin() * 0.12 + (hour * 7.3).sin() * 0.06;
-    (((evening * weekend) + wobble).clamp(0.0, 1.0) * f64::from(slots)) as u16
+    let usual = f64::from(popularity) / MEAN_LOAD;
+    ((((evening * weekend) + wobble) * usual).clamp(0.0, 1.0) * f64::from(slots)) as u16
 }
 
 #[cfg(test)]
@@ -60,8 +68,9 @@ mod tests {
 
     #[test]
     fn players_come_and_go_within_the_slots() {
-        let day: Vec<_> = (0..1_440).map(|minute| players_at(1_800_000_000 + minute * 60, 3, 16)).collect();
+        let day: Vec<_> = (0..1_440).map(|minute| players_at(1_800_000_000 + minute * 60, 3, 16, 45)).collect();
         assert!(day.iter().all(|players| *players <= 16));
+        assert_eq!(players_at(1_800_000_000, 3, 16, 0), 0, "a server that nobody plays on");
         assert!(day.iter().max() > day.iter().min().map(|least| least + 8).as_ref(), "{day:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! The pretend servers: their players and maps, and how these change from second to second. No I/O.
 
-use super::catalogue::{MAPS, PLAYERS, Profile, Reply};
+use super::catalogue::{MAPS, PLAYERS, Profile, Reply, SUFFIXES};
 use fastrand::Rng;
 use rallypoint_query_proto::{Player, ServerInfo, Team};
 
@@ -17,7 +17,10 @@ pub struct PretendServer {
     pub name: String,
     pub profile: Profile,
     /// Names of the players.
-    pub players: Vec<&'static str>,
+    pub players: Vec<String>,
+    /// Its number among all servers.
+    number: usize,
+    maps: Vec<&'static str>,
     map: usize,
     /// Seconds until the end of a restart; 0 while it runs.
     restart: u32,
@@ -35,10 +38,13 @@ pub enum Change {
 }
 
 impl PretendServer {
-    pub fn new(profile: Profile, seed: u64) -> Self {
+    pub fn new(profile: Profile, number: usize, seed: u64) -> Self {
         let name = profile.name.to_owned();
-        let mut server = Self { name, profile, players: Vec::new(), map: 0, restart: 0, rng: Rng::with_seed(seed) };
-        server.map = server.rng.usize(..server.maps().len());
+        let mut rng = Rng::with_seed(seed);
+        let maps: Vec<_> =
+            MAPS[profile.game.maps].iter().copied().filter(|map| map.starts_with(profile.maps)).collect();
+        let map = rng.usize(..maps.len());
+        let mut server = Self { name, profile, players: Vec::new(), number, maps, map, restart: 0, rng };
         // As if it had been running for a while.
         for _ in 0..2_000 {
             server.step_players();
@@ -51,7 +57,7 @@ impl PretendServer {
     }
 
     pub fn map(&self) -> &'static str {
-        self.maps()[self.map]
+        self.maps[self.map]
     }
 
     /// Bots take the slots that players leave them.
@@ -72,8 +78,8 @@ impl PretendServer {
         }
         let mut is_changed = self.step_players();
         if self.rng.u32(..MAP_DURATION) == 0 {
-            self.map = (self.map + 1) % self.maps().len();
-            is_changed = true;
+            is_changed |= self.maps.len() > 1;
+            self.map = (self.map + 1) % self.maps.len();
         }
         if is_changed { Change::Updated } else { Change::None }
     }
@@ -86,11 +92,15 @@ impl PretendServer {
             Reply::Honest | Reply::Ends => &self.players[..],
         };
         let teams = [("red", [204, 51, 51]), ("blue", [51, 102, 204])];
-        let player = |(number, name): (usize, &&str)| Player {
-            name: (*name).to_owned(),
-            team: Some((number % 2) as u8),
-            ping_ms: Some(20 + (name.len() * 37 % 90) as i32),
-            ..Player::default()
+        // What is shown of a player depends on the name alone: it stays the same while others come and go.
+        let player = |name: &String| {
+            let hash = name.bytes().fold(7_u32, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
+            Player {
+                name: name.clone(),
+                team: Some((hash >> 4 & 1) as u8),
+                ping_ms: Some(20 + (hash % 90) as i32),
+                ..Player::default()
+            }
         };
         ServerInfo {
             name: Some(self.name.clone()),
@@ -102,11 +112,12 @@ impl PretendServer {
             players: Some(players.len() as u16),
             max_players: Some(self.profile.slots),
             bots: Some(self.bots()),
+            password: Some(self.profile.password),
             teams: (0..)
                 .zip(teams)
                 .map(|(id, (name, color))| Team { id, name: name.to_owned(), ranked: false, color })
                 .collect(),
-            player_list: Some(players.iter().enumerate().map(player).collect()),
+            player_list: Some(players.iter().map(player).collect()),
             ..ServerInfo::default()
         }
     }
@@ -116,8 +127,12 @@ impl PretendServer {
         let slots = usize::from(self.profile.slots);
         let expected = f64::from(self.profile.popularity) / 100.0 * slots as f64;
         if self.rng.f64() < expected / 600.0 && self.players.len() < slots {
-            let name = PLAYERS[self.rng.usize(..PLAYERS.len())];
-            if !self.players.contains(&name) {
+            let first = self.rng.usize(..PLAYERS.len());
+            let name = |offset: usize| {
+                let index = (first + offset) % PLAYERS.len();
+                format!("{}{}", PLAYERS[index], SUFFIXES[(index + self.number) % SUFFIXES.len()])
+            };
+            if let Some(name) = (0..PLAYERS.len()).map(name).find(|name| !self.players.contains(name)) {
                 self.players.push(name);
                 return true;
             }
@@ -129,10 +144,6 @@ impl PretendServer {
         }
         false
     }
-
-    fn maps(&self) -> &'static [&'static str] {
-        MAPS[self.profile.game.maps]
-    }
 }
 
 #[cfg(test)]
@@ -142,7 +153,7 @@ mod tests {
     #[test]
     fn an_hour_has_joins_map_changes_and_restarts() {
         let mut servers: Vec<_> =
-            (0..).zip(SERVERS).map(|(seed, profile)| PretendServer::new(*profile, seed)).collect();
+            (0..).zip(SERVERS).map(|(seed, profile)| PretendServer::new(*profile, seed as usize, seed)).collect();
         let (mut updates, mut stops) = (0, 0);
         for _ in 0..3_600 {
             for server in &mut servers {
@@ -159,9 +170,23 @@ mod tests {
     }
 
     #[test]
+    fn a_player_is_in_one_place_and_maps_suit_the_name_of_their_server() {
+        let servers: Vec<_> =
+            (0..).zip(SERVERS).map(|(seed, profile)| PretendServer::new(*profile, seed as usize, seed)).collect();
+        let mut names: Vec<_> = servers.iter().flat_map(|server| &server.players).collect();
+        let count = names.len();
+        names.sort();
+        names.dedup();
+        assert!(count > 50 && names.len() == count, "{count} players have {} names", names.len());
+        let flags = servers.iter().find(|server| server.name.contains("Capture the flag")).unwrap();
+        assert!(flags.map().starts_with("ctf_"), "{}", flags.map());
+    }
+
+    #[test]
     fn the_answer_agrees_with_the_registration() {
-        let server = PretendServer::new(SERVERS[0], 7);
+        let server = PretendServer::new(SERVERS[7], 7, 7);
         let info = server.info();
+        assert_eq!(info.password, Some(true));
         assert_eq!(info.player_list.map(|list| list.len()), Some(server.players.len()));
         assert_eq!((info.map.as_deref(), info.max_players), (Some(server.map()), Some(server.profile.slots)));
     }
