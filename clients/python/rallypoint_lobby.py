@@ -30,6 +30,7 @@ import os
 import re
 import socket
 import struct
+import sys
 import time
 
 __all__ = ["Announcer", "Registration", "Server", "LobbyError", "list_servers", "parse_list", "GANG_GARRISON_2"]
@@ -328,12 +329,42 @@ def _main():
         transport = UDP if options.udp else TCP
         with Announcer(host, options.port, port, slots=options.slots, transport=transport, lobby=options.list,
                        info={"name": options.register}) as server:
+            print("registering with %s:%d; Ctrl-C removes the server from the list" % (host, port))
+            sys.stdout.flush()
+            status, checks = None, 0
             try:
                 while True:
-                    server.update()
+                    if server.update():
+                        checks = LISTING_CHECKS
+                    elif checks > 0:
+                        checks -= 1
+                        is_listed, text = _listing(server, host, port)
+                        if is_listed:
+                            checks = 0
+                        if checks == 0 and text != status:
+                            status = text
+                            print(status)
+                            sys.stdout.flush()
                     time.sleep(1)
             except KeyboardInterrupt:
                 pass
+
+
+#: Checks of the list after a registration, one per second: a lobby takes up to five to find out that it cannot reach a server.
+LISTING_CHECKS = 6
+
+
+def _listing(server, host, port):
+    """Whether the lobby lists a server, and that in one line."""
+    try:
+        servers = list_servers(host, port, server.lobby)
+    except LobbyError as error:
+        return False, "%s" % error
+    for listed in servers:
+        if listed.info.get("name") == _bytes(server.info["name"]) and server.port in [it for _, it in listed.endpoints]:
+            return True, "listed"
+    return False, ("not listed: is the game running, and can the lobby reach its port %d? "
+                   "The page of the lobby has the reason at /why" % server.port)
 
 
 if __name__ == "__main__":
