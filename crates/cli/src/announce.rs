@@ -12,7 +12,8 @@ use crate::{error::CommandError, signals::Signals, stdio::print_stderr};
 use listing_monitor::{DEFAULT_INTERVAL, ListingMonitor, ListingStatus, Presence, find_in_list};
 use player_source::PlayerCount;
 use rallypoint_announce::{AnnounceConfig, AnnounceEvent, AnnounceStartError, AnnounceTask, LobbyHost};
-use rallypoint_wire::lobby::DEFAULT_MAX_REGISTRATION;
+use rallypoint_query::lobby_names;
+use rallypoint_wire::lobby::{DEFAULT_MAX_REGISTRATION, LobbyId};
 use std::{
     net::SocketAddr,
     time::{Duration, Instant},
@@ -52,6 +53,8 @@ impl From<AnnounceStartError> for CommandError {
 /// A server that is being announced.
 struct Announcement<'a> {
     args: &'a Args,
+    /// The list in which the server is to appear.
+    list: LobbyId,
     task: AnnounceTask,
     signals: Signals,
     /// Lobbies that listed the server at the last check.
@@ -86,11 +89,13 @@ impl<'a> Announcement<'a> {
         if let Some(Ok(count)) = &first_count {
             config.occupancy = count.apply(config.occupancy);
         }
+        let list = config.lobby_id;
         let task = AnnounceTask::start(config).await?;
         let mut announcement = Self {
             counts,
             is_count_missing: false,
             args,
+            list,
             task,
             signals,
             listed_by: Vec::new(),
@@ -151,7 +156,8 @@ impl<'a> Announcement<'a> {
                 let Args { name, port, transport, .. } = self.args;
                 let to = join_with_and(&self.task.addrs());
                 let hint = if self.args.once { "" } else { "; Ctrl-C removes it from the list" };
-                self.args.print(&format!("announcing {name:?} ({} {port}) to {to}{hint}", transport.as_str()));
+                let (transport, list) = (transport.as_str(), lobby_names::short_name(self.list));
+                self.args.print(&format!("announcing {name:?} ({transport} {port}) to the list {list} of {to}{hint}"));
             }
             event => print_stderr(event),
         }
@@ -165,7 +171,7 @@ impl<'a> Announcement<'a> {
             for lobby in self.task.lobbies() {
                 let monitor = ListingMonitor {
                     lobby: lobby.clone(),
-                    server: self.args.entry_matcher(),
+                    server: self.args.entry_matcher(self.list),
                     x_query: self.args.x_query(),
                     api: self.args.api.clone(),
                     interval,
@@ -203,13 +209,13 @@ impl<'a> Announcement<'a> {
     }
 
     async fn stop(self) -> Result<(), CommandError> {
-        let Self { args, task, mut signals, listed_by, was_listed, was_missing, .. } = self;
+        let Self { args, list, task, mut signals, listed_by, was_listed, was_missing, .. } = self;
         let listed_by: Vec<_> =
             task.lobbies().iter().filter(|lobby| listed_by.contains(&lobby.host)).cloned().collect();
         // A second Ctrl-C skips the pause before the repetition.
         task.stop(signals.stop()).await;
         // Lobbies do not acknowledge an unregistration, so the message claims only what was observed.
-        let server = args.entry_matcher();
+        let server = args.entry_matcher(list);
         for lobby in &listed_by {
             let find = timeout(REMOVAL_TIMEOUT, find_in_list(lobby, &server));
             let is_removed = tokio::select! {

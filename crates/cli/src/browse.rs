@@ -120,5 +120,12 @@ fn targets(args: &Args, settings: &Settings) -> Result<Vec<Target>, CommandError
     if targets.is_empty() {
         targets.push(LocalLobby::load().host().parse().map_err(CommandError::Usage)?);
     }
-    Ok(targets.into_iter().map(|LobbyTarget(target)| target).collect())
+    // A lobby that is named twice is shown once.
+    let mut different = Vec::new();
+    for LobbyTarget(target) in targets {
+        if !different.contains(&target) {
+            different.push(target);
+        }
+    }
+    Ok(different)
 }

@@ -3,7 +3,7 @@
 mod range;
 
 use crate::{
-    error::CommandError,
+    error::{CommandError, with_hint},
     interactive_scan::lobby_hint,
     mirror_args::{self, MirrorArgs},
     output::{details, terminal::Terminal},
@@ -252,7 +252,8 @@ impl CheckReport {
             _ => CheckState::Unknown,
         };
         let hint = lobby_hint(Some(target), error);
-        Self { state, text: format!("{target}: {error}{hint}"), data: Vec::new(), details: String::new() }
+        let error = with_hint(&error.to_string(), hint);
+        Self { state, text: format!("{target}: {error}"), data: Vec::new(), details: String::new() }
     }
 
     /// Adds a value to the performance data, and raises the alarm if it is not in its range.

@@ -1,5 +1,6 @@
 //! `rallypoint doctor`: finds out why a server is not listed, and what to do about it.
 
+mod address_scope;
 mod diagnosis;
 mod listing;
 mod lobby_ref;
@@ -16,10 +17,10 @@ use crate::{
     scan_args::ScanArgs,
     stdio::print_stdout,
 };
-pub use diagnosis::AddressScope;
+pub use address_scope::AddressScope;
 use diagnosis::Diagnosis;
 use lobby_ref::LobbyRef;
-use rallypoint_query::{HttpUrl, LobbyAddress, ServerAddress, Target};
+use rallypoint_query::{HttpUrl, LobbyAddress, ServerAddress, Target, proto::Protocol};
 use rallypoint_wire::lobby::Transport;
 use report::{Report, Severity};
 use serde_json::json;
@@ -100,7 +101,7 @@ pub fn run(args: &Args) -> Result<ExitCode, CommandError> {
         report: Report::new(args.json),
         diagnosis: Diagnosis {
             host: args.server.host.to_string(),
-            port: args.server.port.map(NonZeroU16::get),
+            port: args.server.port.map(NonZeroU16::get).or(args.server.protocol.map(Protocol::default_port)),
             transport: args.transport,
             lobby: lobby.to_string().trim_start_matches("lobby://").to_owned(),
             ..Diagnosis::default()
@@ -143,12 +144,13 @@ struct Doctor<'a> {
 impl Doctor<'_> {
     async fn examine(&mut self) -> Result<(), CommandError> {
         let is_found = self.resolve().await?;
+        // The list contains the port and the transport protocol, so it is fetched before anything else is done.
+        let list = self.list().await;
+        if is_found && self.diagnosis.port.is_none() && !self.choose_port()? {
+            return self.report_list(list);
+        }
         if is_found {
             self.reach().await?;
-        }
-        // The list contains the transport protocol, so it is fetched before anything is printed.
-        let list = self.list().await;
-        if is_found {
             self.report_reachability()?;
         }
         self.report_list(list)?;
@@ -161,7 +163,7 @@ impl Doctor<'_> {
         if !is_listed && !is_listed_otherwise {
             self.diagnosis.is_in_another_list = outcomes.iter().flatten().any(|outcomes| self.is_accepted(outcomes));
         }
-        self.report_listing()?;
+        self.report_listing(&outcomes)?;
         if is_listed {
             self.report_contest(&outcomes)?;
         } else if !is_listed_otherwise {
@@ -177,7 +179,7 @@ impl Doctor<'_> {
     }
 
     async fn test(&mut self) -> Result<(), CommandError> {
-        let Some(port) = self.args.server.port else {
+        let Some(port) = self.diagnosis.port.and_then(NonZeroU16::new) else {
             return self.report.push("test", Severity::Note, "a test entry requires a port: HOST:PORT");
         };
         let transport = self.diagnosis.transport().unwrap_or(Transport::Tcp);
@@ -185,7 +187,9 @@ impl Doctor<'_> {
         self.diagnosis.test = Some(!listed.is_empty());
         let shown: Vec<_> = listed.iter().map(ToString::to_string).collect();
         if listed.is_empty() {
-            let text = format!("a test entry from this machine ({} {port}) was not listed", transport.as_str());
+            let reason =
+                self.test_refusal(port).await.map_or_else(String::new, |why| format!(": the lobby reports {why}"));
+            let text = format!("a test entry from this machine ({} {port}) was not listed{reason}", transport.as_str());
             self.report.push("test", Severity::Problem, text)
         } else {
             let text = format!("a test entry from this machine was listed at {} and removed again", shown.join(", "));

@@ -33,6 +33,17 @@ pub fn describe_io(error: &io::Error) -> String {
     }
 }
 
+/// A message followed by a hint, which begins with a lower-case letter: as a sentence of its own after a question.
+pub fn with_hint(message: &str, hint: Option<String>) -> String {
+    let Some(hint) = hint else { return message.to_owned() };
+    if !message.ends_with('?') {
+        return format!("{message}; {hint}");
+    }
+    let mut chars = hint.chars();
+    let first: String = chars.next().map_or_else(String::new, |first| first.to_uppercase().collect());
+    format!("{message} {first}{}", chars.as_str())
+}
+
 impl CommandError {
     /// An error with the text of another one.
     pub fn failed(why: impl fmt::Display) -> Self {

@@ -12,6 +12,7 @@ pub use key::data_file;
 pub use room::{GREETING, RATE_LIMITED, RECEIPT, RECEIPT_REQUEST};
 
 use crate::{
+    announced_lobby::AnnouncedLobby,
     error::CommandError,
     input_lines::{InputLines, too_long_message},
     signals::Signals,
@@ -24,7 +25,7 @@ use rallypoint_limit::Lan;
 use rallypoint_query_proto::ServerInfo;
 use rallypoint_session::{
     AsyncChannelServer, ChannelMessage, DisconnectReason, EncryptionPolicy, EndpointConfig, NewPlayer, PlayerId,
-    PublicKey, SendError, ServerChannels, ServerEvent, ServerOptions,
+    PublicKey, SendError, ServerChannels, ServerEvent, ServerOptions, SetupError,
 };
 use room::{KICK_BAN, Room, RoomAction};
 use std::{
@@ -102,7 +103,10 @@ impl RoomServer {
         // Guests without channels take part as well, without presence reports.
         let table = channels::table().map_err(CommandError::failed)?;
         let channels = ServerChannels { plain_channel: Some(CHAT), ..table.into() };
-        let server = AsyncChannelServer::bind(options, channels).await.map_err(CommandError::failed)?;
+        let server = AsyncChannelServer::bind(options, channels).await.map_err(|error| match error {
+            SetupError::Bind(error) => CommandError::bind(&error, "--listen"),
+            error => CommandError::failed(error),
+        })?;
         let addrs = server.local_addrs();
         let announcement = RoomAnnouncement::start(args, addrs.first().map_or(0, SocketAddr::port), public).await?;
         let metrics = match args.metrics {
@@ -140,8 +144,8 @@ impl RoomServer {
             self.metrics.as_ref().map_or(String::new(), |metrics| format!("metrics tcp {}\n", metrics.local_addr()));
         // A closed standard output is no reason not to serve.
         let _ = print_stdout(&format!("{lines}{metrics_line}key {}\n", self.public_key));
-        for lobby in &args.lobbies {
-            let list = rallypoint_query::lobby_names::short_name(args.lobby_id);
+        let Ok(list) = args.list().map(rallypoint_query::lobby_names::short_name) else { return };
+        for AnnouncedLobby { host: lobby, .. } in &args.lobbies {
             print_stderr(format_args!("to see it in the list: rallypoint list {lobby}/{list} --query"));
         }
     }

@@ -1,12 +1,12 @@
 //! One pass of a scan for a waiting user: progress is shown, and Ctrl-C ends it.
 
 use crate::{
-    error::CommandError,
+    error::{CommandError, with_hint},
     exit::Exit,
     mirror_args,
     output::{CopyNote, FailedTarget, ListNote, Printer},
+    port_hints,
     signals::Signals,
-    stdio::print_stderr,
 };
 use rallypoint_query::{
     ListSummary, ProbeError, ScanEvent, Scanner, ServerAddress, Target, milliseconds, mirror::MirrorEvent,
@@ -28,6 +28,9 @@ pub struct InteractiveScan {
 
 /// Events within this time are handled together: waking up for each one of thousands costs more than printing it.
 const BATCH_DELAY: Duration = Duration::from_millis(5);
+
+/// Identifier of a copy that is not used, beside those of [`ProbeError::code`].
+const MIRROR_ERROR: &str = "mirror";
 
 /// Interval between updates of the progress bar.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -111,21 +114,35 @@ impl InteractiveScan {
         Ok(Exit::Answered)
     }
 
-    /// Prints what happened with a mirror, on standard error: the servers of its copy, if it is used, follow.
+    /// Prints what happened with a mirror, on standard error: the servers of its copy, if it is used, follow. A copy that is not
+    /// used is also one of the errors in formats for programs.
     pub fn print_mirror(&mut self, index: usize, event: &MirrorEvent, printer: &mut Printer) -> io::Result<Exit> {
-        printer.progress.clear();
-        printer.flush()?;
-        mirror_args::lines(event).iter().for_each(print_stderr);
-        if let MirrorEvent::Used(list) = event {
-            let copy = CopyNote { mirror: list.url.to_string(), age_s: list.age.as_secs() };
-            self.copies.insert(index, copy);
+        match event {
+            MirrorEvent::Failed { url, error } => {
+                let message = mirror_args::describe_refusal(error);
+                let target = url.to_string();
+                printer.failed_target(FailedTarget { target, address: None, error: MIRROR_ERROR, message })?;
+            }
+            MirrorEvent::Used(list) => {
+                for line in mirror_args::lines(list) {
+                    printer.message(line)?;
+                }
+                let copy = CopyNote { mirror: list.url.to_string(), age_s: list.age.as_secs() };
+                self.copies.insert(index, copy);
+            }
         }
         Ok(Exit::Answered)
     }
 
-    /// Prints a list that could not be read.
-    pub fn print_list_failure(&self, index: usize, error: &ProbeError, printer: &mut Printer) -> io::Result<Exit> {
-        print_failure(self.target_name(index), None, error, error.to_string(), printer)
+    /// Prints a list that could not be read, with a hint for the user.
+    pub fn print_list_failure(
+        &self,
+        index: usize,
+        error: &ProbeError,
+        hint: Option<String>,
+        printer: &mut Printer,
+    ) -> io::Result<Exit> {
+        print_failure(self.target_name(index), None, error, with_hint(&error.to_string(), hint), printer)
     }
 }
 
@@ -141,14 +158,13 @@ pub fn query_failure(error: &ProbeError) -> String {
     }
 }
 
-/// A hint for a host without port and protocol, which may be a lobby.
-pub fn lobby_hint(target: Option<&Target>, error: &ProbeError) -> String {
-    match (target, error) {
-        (
-            Some(Target::Server(ServerAddress { host, port: None, protocol: None })),
-            ProbeError::TimedOut(_) | ProbeError::Refused,
-        ) => format!("; if it is a lobby, use lobby://{host}"),
-        _ => String::new(),
+/// A hint for a server that may be a lobby: a host without port and protocol, or with a port of lobbies.
+pub fn lobby_hint(target: Option<&Target>, error: &ProbeError) -> Option<String> {
+    let (ProbeError::TimedOut(_) | ProbeError::Refused) = error else { return None };
+    let Some(Target::Server(ServerAddress { host, port, protocol })) = target else { return None };
+    match port {
+        None => protocol.is_none().then(|| format!("if it is a lobby, use lobby://{host}")),
+        Some(port) => port_hints::for_server(host, port.get()),
     }
 }
 

@@ -10,11 +10,12 @@ mod reachability;
 pub use args::Args;
 
 use crate::{
-    error::CommandError,
+    error::{CommandError, with_hint},
     host::{self, GREETING, RATE_LIMITED, RECEIPT, RECEIPT_REQUEST},
     input_lines::too_long_message,
     known_keys::KnownKeys,
     line_limiter::LineLimiter,
+    port_hints,
     signals::Signals,
     stdio::print_stderr,
 };
@@ -112,7 +113,7 @@ impl RoomClient {
         };
         let connected = tokio::select! {
             connected = RoomConnection::connect(&addrs, &name, encryption, !args.no_reconnect) => connected,
-            failure = reachability::failure(&addrs) => return Err(CommandError::failed(failure)),
+            failure = reachability::failure(&addrs) => return Err(CommandError::failed(with_hint(&failure, port_hint(args)))),
         };
         let client = connected.map_err(|error| match (&error, key) {
             (ConnectError::Login(_), Some(old)) if args.key.is_none() => {
@@ -313,12 +314,18 @@ fn connect_error(error: &ConnectError, args: &Args) -> CommandError {
         ConnectError::Login(LoginError::TimedOut) if args.key.is_some() => CommandError::failed(
             "no answer from a server with that key: check that it is running, that no firewall blocks UDP, and the key",
         ),
-        ConnectError::Login(LoginError::TimedOut) => CommandError::failed(
+        ConnectError::Login(LoginError::TimedOut) => CommandError::failed(with_hint(
             "no answer: check that the server is running, the port, and that no firewall blocks UDP",
-        ),
+            port_hint(args),
+        )),
         ConnectError::Login(error) => login_error(error),
         error => CommandError::failed(error),
     }
+}
+
+/// A hint if the port is one of a lobby.
+fn port_hint(args: &Args) -> Option<String> {
+    args.server.port.and_then(|port| port_hints::for_server(&args.server.host, port.get()))
 }
 
 /// A server that was joined with a key before cannot be joined with it now.

@@ -9,7 +9,7 @@ use crate::{
     local_lobby::LocalLobby,
     mirror_args::MirrorArgs,
     output::{
-        OutputArgs, Printer, Shape,
+        Format, OutputArgs, Printer, Shape,
         printer::{exit_of_output, print_command_error},
     },
     runtime,
@@ -17,7 +17,7 @@ use crate::{
     stdio::print_stderr,
 };
 use filter::{Filter, SortArgs};
-use rallypoint_query::{LobbyAddress, ScanEvent, ScannedServer, Target, lobby_names, proto::Detail};
+use rallypoint_query::{LobbyAddress, ProbeError, ScanEvent, ScannedServer, Target, lobby_names, proto::Detail};
 use rallypoint_wire::{
     legacy,
     lobby::{LobbyId, ProtocolId},
@@ -41,7 +41,7 @@ pub struct Args {
     )]
     lobbies: Vec<String>,
 
-    /// Read only this list of lobbies given without one: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters [default: all]
+    /// List to read, unless LOBBY names one: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters [default: all lists]
     #[arg(long, value_name = "UUID|NAME", value_parser = lobby_names::find)]
     lobby_id: Option<LobbyId>,
 
@@ -103,8 +103,21 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
 
 fn try_run(args: &Args) -> Result<Exit, CommandError> {
     args.scan.validate()?;
+    if args.players && args.output.format() == Format::Csv {
+        return Err(CommandError::Usage(
+            "--csv has one line for each server, without its players: use --query instead of --players, or --json"
+                .into(),
+        ));
+    }
     let local = args.lobbies.is_empty().then(|| LocalLobby::load().host());
-    let targets = args.lobbies.iter().chain(&local).map(|text| args.target(text)).collect::<Result<Vec<_>, _>>()?;
+    let mut targets = Vec::new();
+    for text in args.lobbies.iter().chain(&local) {
+        let target = args.target(text)?;
+        // A lobby that is named twice is listed once.
+        if !targets.contains(&target) {
+            targets.push(target);
+        }
+    }
     let shape = if args.players { Shape::Details } else { Shape::Table };
     let printer = Printer::new(args.output.format(), shape, false);
     let detail = match (args.players, args.query) {
@@ -186,8 +199,26 @@ impl Listing<'_> {
             }
             ScanEvent::Answered(server) | ScanEvent::Failed(server) => self.add(server),
             ScanEvent::ListComplete(index, summary) => scan.print_list(index, summary, &mut self.printer),
-            ScanEvent::ListFailed(index, error) => scan.print_list_failure(index, &error, &mut self.printer),
+            ScanEvent::ListFailed(index, error) => {
+                let hint = self.list_hint(scan.target(index), &error);
+                scan.print_list_failure(index, &error, hint, &mut self.printer)
+            }
             ScanEvent::Mirror(index, event) => scan.print_mirror(index, &event, &mut self.printer),
+        }
+    }
+
+    /// What to do about a list that cannot be read.
+    fn list_hint(&self, target: Option<&Target>, error: &ProbeError) -> Option<String> {
+        match (error, target) {
+            (ProbeError::Refused, Some(Target::Lobby(lobby))) if self.args.lobbies.is_empty() => Some(format!(
+                "no lobby was named, and none runs at port {} of this machine: name one (rallypoint list HOST), or start \
+                 one (rallypoint serve, or rallypoint demo for one with pretend servers)",
+                lobby.port()
+            )),
+            (ProbeError::StaticCopy, _) => {
+                Some("name its lobby, and the copy as a mirror: rallypoint list LOBBY --mirror URL".into())
+            }
+            _ => None,
         }
     }
 

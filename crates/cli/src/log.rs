@@ -1,7 +1,25 @@
 //! The log, on standard error.
 
 use crate::config::{LogFormat, LogSettings};
-use tracing_subscriber::{Registry, filter::LevelFilter, fmt, layer::SubscriberExt, reload, util::SubscriberInitExt};
+use jiff::Zoned;
+use std::io::IsTerminal;
+use tracing_subscriber::{
+    Registry,
+    filter::LevelFilter,
+    fmt::{self, format::Writer, time::FormatTime},
+    layer::SubscriberExt,
+    reload,
+    util::SubscriberInitExt,
+};
+
+/// The local time of day.
+struct TimeOfDay;
+
+impl FormatTime for TimeOfDay {
+    fn format_time(&self, out: &mut Writer<'_>) -> std::fmt::Result {
+        write!(out, "{}", Zoned::now().strftime("%H:%M:%S"))
+    }
+}
 
 /// The log of a running program, whose level can be changed.
 pub struct Log(Option<reload::Handle<LevelFilter, Registry>>);
@@ -20,6 +38,8 @@ impl Log {
                 registry.with(json).try_init()
             }
             LogFormat::Text if in_journal => registry.with(lines.without_time()).try_init(),
+            // In a terminal, the date and microseconds only take room.
+            LogFormat::Text if std::io::stderr().is_terminal() => registry.with(lines.with_timer(TimeOfDay)).try_init(),
             LogFormat::Text => registry.with(lines).try_init(),
         };
         Self(started.ok().map(|()| handle))

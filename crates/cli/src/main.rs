@@ -11,6 +11,7 @@
 
 mod admin;
 mod announce;
+mod announced_lobby;
 mod browse;
 mod check;
 mod cluster;
@@ -20,6 +21,7 @@ mod demo;
 mod doctor;
 mod error;
 mod exit;
+mod flag_tips;
 mod history;
 mod host;
 mod input_lines;
@@ -28,6 +30,7 @@ mod join;
 mod known_keys;
 mod line_limiter;
 mod list;
+mod listen_addr;
 mod local_lobby;
 mod log;
 mod man;
@@ -36,6 +39,7 @@ mod number;
 mod output;
 mod packet_log;
 mod ping;
+mod port_hints;
 mod query;
 mod registration_outcomes;
 mod respond;
@@ -176,8 +180,9 @@ fn print_usage_error(error: &clap::Error) {
 
 /// Parses the arguments. A monitoring system would take exit code 2 for CRITICAL, so wrong usage of `check` exits with 3.
 fn parse() -> Cli {
-    Cli::try_parse().unwrap_or_else(|error| {
+    Cli::try_parse().unwrap_or_else(|mut error| {
         let verb = std::env::args().nth(1).unwrap_or_default();
+        flag_tips::add(&mut error, &verb);
         let summary = || error::usage_summary(&error.to_string());
         match &*verb {
             "check" if error.use_stderr() => {

@@ -4,7 +4,7 @@ use crate::{host::data_file, known_keys::KnownKeys, stdio::print_stderr};
 use jiff::SignedDuration;
 use rallypoint_query::{
     HttpUrl, ProbeError,
-    mirror::{KeyPins, MirrorConfig, MirrorError, MirrorEvent, MirroredList, PinnedKey, PublicKey},
+    mirror::{KeyPins, MirrorConfig, MirrorError, MirroredList, PinnedKey, PublicKey},
 };
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -97,27 +97,31 @@ pub fn warnings(list: &MirroredList) -> Vec<String> {
     let older = list.older_by().map(|by| format!("warning: this copy is {by} older than one that was seen before"));
     let key = list.new_key.map(|key| {
         let lobby = &list.lobby;
-        format!("note: the key {key} is taken for that of {lobby} from now on; compare it with the one that its operator publishes")
+        format!(
+            "note: the key {key} is remembered as the key of {lobby}; compare it with the one that its operator publishes"
+        )
     });
     older.into_iter().chain(key).collect()
 }
 
 /// Why the copy of a mirror is not used, and what to do about it.
-pub fn describe_failure(url: &HttpUrl, error: &MirrorError) -> String {
+pub fn describe_refusal(error: &MirrorError) -> String {
     let hint = match error {
         MirrorError::KeyChanged { .. } => "; if it has, give the new key once with --mirror-key",
         MirrorError::TooOld { .. } => "; --mirror-max-age allows more",
         _ => "",
     };
-    format!("{url}: the copy is not used: {error}{hint}")
+    format!("the copy is not used: {error}{hint}")
 }
 
-/// All lines about an event, for standard error.
-pub fn lines(event: &MirrorEvent) -> Vec<String> {
-    match event {
-        MirrorEvent::Failed { url, error } => vec![describe_failure(url, error)],
-        MirrorEvent::Used(list) => std::iter::once(describe_copy(list)).chain(warnings(list)).collect(),
-    }
+/// The same, with the mirror.
+pub fn describe_failure(url: &HttpUrl, error: &MirrorError) -> String {
+    format!("{url}: {}", describe_refusal(error))
+}
+
+/// All lines about the copy that is shown, for standard error.
+pub fn lines(list: &MirroredList) -> Vec<String> {
+    std::iter::once(describe_copy(list)).chain(warnings(list)).collect()
 }
 
 /// Parses an age: `90s`, `12h`, `7d`.

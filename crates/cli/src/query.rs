@@ -1,7 +1,7 @@
 //! `rallypoint query`: asks servers for their description and players.
 
 use crate::{
-    error::CommandError,
+    error::{CommandError, with_hint},
     exit::{self, Exit},
     interactive_scan::{InteractiveScan, lobby_hint, print_failure, query_failure},
     output::{
@@ -89,14 +89,20 @@ async fn print_results(
             ScanEvent::Failed(server) if server.endpoints.is_empty() => {
                 let error = server.error.as_ref().unwrap_or(&ProbeError::NotFound);
                 let hint = lobby_hint(scan.target(server.target_index), error);
-                print_failure(server.target.clone(), server.address, error, query_failure(error) + &hint, printer)?
+                print_failure(
+                    server.target.clone(),
+                    server.address,
+                    error,
+                    with_hint(&query_failure(error), hint),
+                    printer,
+                )?
             }
             ScanEvent::Listed { server, .. } | ScanEvent::Answered(server) | ScanEvent::Failed(server) => {
                 printer.server(server.target_index, &server)?;
                 server.error.as_ref().map_or(Exit::Answered, Exit::from)
             }
             ScanEvent::ListComplete(index, summary) => scan.print_list(index, summary, printer)?,
-            ScanEvent::ListFailed(index, error) => scan.print_list_failure(index, &error, printer)?,
+            ScanEvent::ListFailed(index, error) => scan.print_list_failure(index, &error, None, printer)?,
             // This command has no mirrors.
             ScanEvent::Mirror(..) => Exit::Answered,
         });

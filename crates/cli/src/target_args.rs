@@ -71,7 +71,7 @@ impl TargetArgs {
                 let name = file.display().to_string();
                 let open = File::open(file);
                 let open =
-                    open.map_err(|error| CommandError::failed(format!("cannot read {name}: {}", describe_io(&error))))?;
+                    open.map_err(|error| CommandError::Usage(format!("cannot read {name}: {}", describe_io(&error))))?;
                 read(open, &name, &mut read_targets)?;
             }
             None => {}
@@ -90,7 +90,7 @@ fn read(from: impl Read, name: &str, read_targets: &mut ReadTargets) -> Result<(
     for number in 1.. {
         line.clear();
         let read = from.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
-        if read.map_err(|error| CommandError::failed(format!("cannot read {name}: {}", describe_io(&error))))? == 0 {
+        if read.map_err(|error| CommandError::Usage(format!("cannot read {name}: {}", describe_io(&error))))? == 0 {
             break;
         }
         let text = String::from_utf8_lossy(&line);

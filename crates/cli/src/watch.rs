@@ -88,7 +88,8 @@ Events:
 
 Exit codes:
   0  ended by Ctrl-C, or after --passes passes
-  1  could not start or continue; the last line states the reason
+  1  could not start or continue, or could not read a list in the last of
+     --passes passes; the last line states the reason
   2  wrong usage";
 
 /// Runs the command until Ctrl-C.
@@ -144,7 +145,11 @@ async fn print_events(args: &Args, targets: Vec<Target>) -> Result<(), CommandEr
             break;
         }
     }
-    Ok(())
+    match tracker.unreadable_lists() {
+        0 => Ok(()),
+        1 => Err(CommandError::failed("a list could not be read in the last pass")),
+        lists => Err(CommandError::failed(format_args!("{lists} lists could not be read in the last pass"))),
+    }
 }
 
 struct EventPrinter {

@@ -3,6 +3,7 @@
 use rallypoint_harness::{
     Lobby, ParsedServer, Process, Signal, has_ipv6, program, rallypoint, run, skip, stderr, stdout,
 };
+use rallypoint_query::lobby_names;
 use std::{
     net::{TcpListener, UdpSocket},
     path::Path,
@@ -27,7 +28,7 @@ fn a_server_is_listed_by_both_families_until_ctrl_c() {
         ["--name", "Bacon Town", "--port", "8190", "--transport", "udp", "--slots", "24", "--map", "ctf_truefort"];
     let program = Process::spawn(announce(home.path(), &lobby, &args).args(["--key-hex", "x-tag=00ff"]));
     let line = program.next_line();
-    assert!(line.starts_with("announcing \"Bacon Town\" (udp 8190) to 127.0.0.1:"), "{line}");
+    assert!(line.starts_with("announcing \"Bacon Town\" (udp 8190) to the list gg2 of 127.0.0.1:"), "{line}");
     assert!(line.ends_with("; Ctrl-C removes it from the list"), "{line}");
 
     let families = if has_ipv6() { 2 } else { 1 };
@@ -57,6 +58,26 @@ fn once_reports_whether_the_server_is_listed() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).contains(&format!("listed by {to} as 127.0.0.1:{port}\n")), "{}", stdout(&output));
     assert_eq!(lobby.servers().len(), 1, "it stays in the list for its lease");
+}
+
+#[test]
+fn a_lobby_can_name_the_list() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start_in(home.path(), &[]);
+    let rooms = lobby_names::find("rooms").unwrap();
+    let to = format!("lobby://{}/rooms", lobby.v4());
+    let args = ["announce", "--name", "Tea room", "--port", "8190", "--transport", "udp", "--once", "--lobby", &to];
+    let output = run(home.path(), args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("to the list rooms of 127.0.0.1:"), "{}", stdout(&output));
+    assert_eq!(lobby.servers_in(rooms).len(), 1);
+    let output = run(home.path(), [&args[..], &["--lobby-id", "gg2"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("a server is announced to one list, but gg2 and rooms are named"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]

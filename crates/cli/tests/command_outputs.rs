@@ -358,6 +358,12 @@ fn other_commands_print_errors_that_say_what_to_do() {
             &["query", "play example"],
             &["ping", "nowhere.invalid"],
             &["lst"],
+            &["serve", "--port", "8080"],
+            &["serve", "--http", "8080"],
+            &["host", "--port", "45556"],
+            &["list", "--lobby", "lobby.example.org"],
+            &["list", "lobby.example.org", "--csv", "--players"],
+            &["announce", "--name", "Town", "--port", "8190", "--lobby", "http://lobby.example.org:29950/"],
         ])
     );
 }

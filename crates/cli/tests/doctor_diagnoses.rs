@@ -52,6 +52,33 @@ fn a_healthy_server_has_no_problems() {
 }
 
 #[test]
+fn without_a_port_the_only_listed_server_is_examined_and_several_are_named() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start_in(home.path(), &[]);
+    let (_arena, at) = listed_arena(home.path(), &lobby);
+    let (text, code) = doctor(home.path(), lobby.v4(), &["127.0.0.1"]);
+    assert_eq!(code, 0, "{text}");
+    let note = format!("no port was given: \"Arena\" ({at}) is examined, the only server that is listed at 127.0.0.1");
+    assert!(text.contains(&note) && text.contains(&format!("{at} answers session queries")), "{text}");
+    lobby.register_port("Town", 8190);
+    lobby.wait_for_list("both are listed", |list| list.len() == 2);
+    let (text, code) = doctor(home.path(), lobby.v4(), &["127.0.0.1"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("no port was given, and 2 servers are listed at 127.0.0.1: \""), "{text}");
+    assert!(text.contains("\"Town\" (127.0.0.1:8190)") && text.contains("rallypoint doctor 127.0.0.1:PORT"), "{text}");
+    assert!(!text.contains("answers session queries"), "{text}");
+}
+
+#[test]
+fn an_address_of_documentation_is_recognised() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start_in(home.path(), &[]);
+    let (text, code) = doctor(home.path(), lobby.v4(), &["192.0.2.1:8190", "--timeout", "100ms"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("192.0.2.1 is an address for examples in documentation, which no machine has"), "{text}");
+}
+
+#[test]
 fn a_server_with_one_address_family_is_healthy() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);

@@ -38,7 +38,14 @@ fn one_if_a_name_cannot_be_resolved() {
 
 #[test]
 fn two_for_wrong_usage() {
-    for args in [&[][..], &["two words"], &["--no-such-flag", "x"], &["-t", "soon", "x"], &["ftp://example.org"]] {
+    for args in [
+        &[][..],
+        &["two words"],
+        &["--no-such-flag", "x"],
+        &["-t", "soon", "x"],
+        &["ftp://example.org"],
+        &["--file", "/nonexistent"],
+    ] {
         let (code, out, errors) = query(args);
         assert_eq!((code, &*out), (2, ""), "{args:?}");
         assert!(!errors.is_empty());
@@ -66,9 +73,17 @@ fn four_if_refused() {
 }
 
 #[test]
+fn ports_of_a_lobby_are_recognised() {
+    for (port, hint) in [(29_944, "29944 is the port of a lobby"), (29_950, "29950 is the port of a lobby's page")] {
+        let (_, _, errors) = query(&[&format!("127.0.0.1:{port}")]);
+        assert!(errors.contains(hint), "{errors}");
+    }
+}
+
+#[test]
 fn five_for_errors_of_this_machine() {
     let server = MockServer::new(QueryProtocol::Session);
-    for args in [&["--source", "192.0.2.1"][..], &["--capture", "/nonexistent/x.pcap"], &["--file", "/nonexistent"]] {
+    for args in [&["--source", "192.0.2.1"][..], &["--capture", "/nonexistent/x.pcap"]] {
         let (code, _, errors) = query(&[&[&*server.text()], args].concat());
         assert_eq!(code, 5, "{args:?}: {errors}");
     }

@@ -26,6 +26,15 @@ fn wait_for(program: &mut Process, parts: &[&str]) -> String {
 }
 
 #[test]
+fn the_exit_code_reports_a_list_that_cannot_be_read() {
+    let home = tempfile::tempdir().unwrap();
+    let target = format!("lobby://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    let output = run(home.path(), ["watch", &target, "--passes", "1", "--lines"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    assert_eq!(stderr(&output), "rallypoint: a list could not be read in the last pass\n");
+}
+
+#[test]
 fn servers_of_a_lobby_appear_and_disappear() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);

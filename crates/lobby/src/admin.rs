@@ -327,7 +327,7 @@ fn log_action(entry: &AuditEntry) {
     let address = about.parse().map(|ip: IpAddr| crate::MaskedAddr(ip).to_string());
     let about = address.as_ref().unwrap_or(about);
     let reason = Some(reason).filter(|reason| !reason.is_empty());
-    tracing::info!(action, about, reason, by = %crate::MaskedAddr(*from), "the operator changed bans or notes");
+    tracing::info!(about, reason, by = %crate::MaskedAddr(*from), "the operator changed bans or notes: {action}");
 }
 
 fn entry(action: &str, about: String, reason: String, by: IpAddr) -> AuditEntry {

@@ -2,7 +2,8 @@
 
 use super::{list_lookup::EntryMatcher, player_source::PlayerSource};
 use crate::{
-    error::CommandError, local_lobby::LocalLobby, registration_outcomes as outcomes, scan_args::time, stdio::print_line,
+    announced_lobby::AnnouncedLobby, error::CommandError, local_lobby::LocalLobby, registration_outcomes as outcomes,
+    scan_args::time, stdio::print_line,
 };
 use rallypoint_announce::{AnnounceConfig, LobbyHost};
 use rallypoint_query::{HttpUrl, lobby_names};
@@ -29,15 +30,17 @@ pub struct Args {
     #[arg(long, value_name = "tcp|udp", default_value = "tcp", value_parser = transport)]
     pub transport: Transport,
 
-    /// Lobby: name or address, with a port if not 29944; can be repeated [default: the lobby on this machine]
-    ///
-    /// If a name has several addresses, all of them are used.
-    #[arg(long = "lobby", value_name = "HOST[:PORT]", env = "RALLYPOINT_LOBBY", value_delimiter = ',')]
-    lobbies: Vec<LobbyHost>,
+    // Not a doc comment, because of the brackets.
+    #[arg(long = "lobby", value_name = "HOST[:PORT][/LIST]", env = "RALLYPOINT_LOBBY", value_delimiter = ',')]
+    #[arg(
+        help = "Lobby: name or address, with a port if not 29944, and a list if --lobby-id does not name it; can be repeated [default: the lobby on this machine]",
+        long_help = "Lobby: name or address, with a port if not 29944, and a list if --lobby-id does not name it; can be repeated [default: the lobby on this machine]\n\nIf a name has several addresses, all of them are used."
+    )]
+    lobbies: Vec<AnnouncedLobby>,
 
-    /// List of the lobby: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
-    #[arg(long, value_name = "UUID|NAME", default_value = "gg2", value_parser = lobby_names::find)]
-    pub lobby_id: LobbyId,
+    /// List of the lobby in which the game searches for servers: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters [default: gg2]
+    #[arg(long, value_name = "UUID|NAME", value_parser = lobby_names::find)]
+    lobby_id: Option<LobbyId>,
 
     /// Maximum number of players
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -122,7 +125,7 @@ Examples:
   rallypoint announce --name \"Bacon Town\" --port 8190 --slots 24 \\
       --lobby lobby.example.org --map ctf_truefort --key game_ver=v2.9.2
   rallypoint announce --name Arena --port 45555 --transport udp \\
-      --lobby lobby.example.org --lobby-id vanguard --key x-query=session
+      --lobby lobby.example.org/vanguard --key x-query=session
   rallypoint announce --name Arena --port 8190 --slots 24 \\
       --players-from 'ss -Htn state established sport = :8190 | wc -l'
       counts the TCP connections to the game as players
@@ -147,8 +150,8 @@ const KNOWN_KEYS: [&str; 7] = ["name", "game", "game_short", "game_ver", "game_u
 
 impl Args {
     /// Recognises the server in a list.
-    pub fn entry_matcher(&self) -> EntryMatcher {
-        let Self { lobby_id, transport, port, .. } = *self;
+    pub fn entry_matcher(&self, lobby_id: LobbyId) -> EntryMatcher {
+        let Self { transport, port, .. } = *self;
         EntryMatcher { lobby_id, transport, port, name: self.name.clone().into_bytes(), known_at: Vec::new() }
     }
 
@@ -162,7 +165,7 @@ impl Args {
         if self.lobbies.is_empty() {
             LocalLobby::load().host().parse().into_iter().collect()
         } else {
-            self.lobbies.clone()
+            AnnouncedLobby::hosts(&self.lobbies)
         }
     }
 
@@ -181,7 +184,7 @@ impl Args {
         }
         let mut config = AnnounceConfig::new(&self.name, self.port);
         config.transport = self.transport;
-        config.lobby_id = self.lobby_id;
+        config.lobby_id = AnnouncedLobby::common_list(&self.lobbies, self.lobby_id, LobbyId::GANG_GARRISON_2)?;
         config.lobbies = self.lobbies();
         config.occupancy = self.occupancy();
         config.keys = self.all_keys().map(|(key, value)| (key.to_owned(), value.to_vec())).collect();

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     doctor::AddressScope,
     local_lobby::LocalLobby,
+    port_hints,
     registration_outcomes::{self as outcomes, ReportedOutcome},
 };
 use rallypoint_announce::{LobbyHost, ResolvedLobby};
@@ -23,8 +24,14 @@ use std::{
 const INITIAL_DELAYS: [Duration; 4] =
     [Duration::from_millis(300), Duration::from_secs(1), Duration::from_millis(2_200), Duration::from_secs(4)];
 
-/// Interval between checks while the server is not listed: that of the registrations.
+/// Interval of the registrations, and the longest interval between checks while the server is not listed.
 const UNLISTED_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Time from the start to the second registration, which the others follow at their interval.
+const SECOND_REGISTRATION: Duration = Duration::from_secs(3);
+
+/// Time after a registration in which a lobby has checked a server that is running, and lists it.
+const LISTING_DELAY: Duration = Duration::from_secs(2);
 
 /// Default interval between checks while the server is listed: short enough to report soon that it is gone, and long enough
 /// for lists that are not small.
@@ -104,7 +111,8 @@ impl ListingMonitor {
         loop {
             let is_steady = last == Presence::Listed && !detector.is_suspected;
             let interval = check_interval(self.interval, is_steady, detector.is_contested);
-            tokio::time::sleep(until_check(self.start.elapsed(), interval)).await;
+            let is_missing = last != Presence::Listed && !detector.is_contested;
+            tokio::time::sleep(until_check(self.start.elapsed(), interval, is_missing)).await;
             resolve_again(&mut self.lobby).await;
             let found = find_in_list(&self.lobby, &self.server).await;
             if let Ok(Lookup { endpoints, rival: Some(rival) }) = &found
@@ -150,10 +158,14 @@ impl ListingMonitor {
                 )
             }
             Ok(listed) => ListingStatus::Listed(listed_message(&self.lobby, &self.server, &listed)),
-            Err(error) => ListingStatus::Unknown(format!(
-                "cannot fetch the list of {host}: {} The server continues to register.",
-                describe_error(&error)
-            )),
+            Err(error) => {
+                let port = self.lobby.addrs.first().map_or(0, SocketAddr::port);
+                let hint = port_hints::for_lobby(port).map_or_else(String::new, |hint| format!(" {hint}."));
+                ListingStatus::Unknown(format!(
+                    "cannot fetch the list of {host}: {}{hint} The server continues to register.",
+                    describe_error(&error)
+                ))
+            }
         }
     }
 
@@ -223,14 +235,22 @@ fn check_interval(configured: Duration, is_steady: bool, is_contested: bool) -> 
 }
 
 /// Time until the next check. It is made shortly before a registration, where possible: a server that another one replaces with
-/// its own registrations is missing from the list at that time, and in the list just after.
-fn until_check(elapsed: Duration, interval: Duration) -> Duration {
+/// its own registrations is missing from the list at that time, and in the list just after. While a server is missing, a check
+/// also follows each registration, because that is when a game that was started in the meantime is listed.
+fn until_check(elapsed: Duration, interval: Duration, is_missing: bool) -> Duration {
     if interval < UNLISTED_INTERVAL {
         return interval;
     }
     let period = UNLISTED_INTERVAL.as_secs();
     let due = (elapsed + interval).as_secs();
-    Duration::from_secs(due - due % period + period - 1).saturating_sub(elapsed)
+    let before = Duration::from_secs(due - due % period + period - 1).saturating_sub(elapsed);
+    if !is_missing {
+        return before;
+    }
+    let phase = Duration::from_secs(elapsed.as_secs() % period) + Duration::from_nanos(elapsed.subsec_nanos().into());
+    let after = SECOND_REGISTRATION + LISTING_DELAY;
+    let times = [after, Duration::from_secs(period - 1), after + UNLISTED_INTERVAL];
+    times.into_iter().find(|time| *time > phase).map_or(before, |time| time - phase)
 }
 
 fn rival_message(monitor: &ListingMonitor, rival: &str) -> String {
@@ -426,7 +446,7 @@ mod tests {
         let often = Duration::from_millis(50);
         for (is_steady, configured) in [(true, often), (false, often), (true, DEFAULT_INTERVAL)] {
             let interval = check_interval(configured, is_steady, true);
-            let check = until_check(Duration::from_millis(31_200), interval) + Duration::from_millis(31_200);
+            let check = until_check(Duration::from_millis(31_200), interval, false) + Duration::from_millis(31_200);
             assert_eq!((check.as_secs() + 1) % UNLISTED_INTERVAL.as_secs(), 0, "{configured:?}, {is_steady}");
         }
         assert_eq!(check_interval(often, true, false), often);
@@ -437,13 +457,26 @@ mod tests {
     fn checks_are_made_shortly_before_a_registration() {
         let check = |elapsed, interval| {
             (Duration::from_millis(elapsed)
-                + until_check(Duration::from_millis(elapsed), Duration::from_secs(interval)))
+                + until_check(Duration::from_millis(elapsed), Duration::from_secs(interval), false))
             .as_millis()
         };
         assert_eq!(check(300, 60), 89_000);
         assert_eq!(check(89_100, 60), 149_000);
         assert_eq!(check(1_300, 30), 59_000);
         assert_eq!(check(500, 1), 1_500, "a short interval stays as it is");
+    }
+
+    #[test]
+    fn a_missing_server_is_also_looked_for_after_each_registration() {
+        // Registrations are sent after 0, 3, 33 and 63 seconds.
+        let mut elapsed = Duration::from_millis(7_500);
+        let checks = [0; 5].map(|_| {
+            elapsed += until_check(elapsed, UNLISTED_INTERVAL, true);
+            elapsed.as_millis()
+        });
+        assert_eq!(checks, [29_000, 35_000, 59_000, 65_000, 89_000]);
+        let often = Duration::from_secs(1);
+        assert_eq!(until_check(elapsed, often, true), often, "a short interval stays as it is");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The findings about a server and the advice that follows from them. No I/O.
 
-use rallypoint_limit::is_public;
+use super::address_scope::AddressScope;
 use rallypoint_query::{FetchedServer, ProbeError, proto::Protocol};
 use rallypoint_wire::lobby::Transport;
 use std::{
@@ -33,6 +33,8 @@ pub struct Diagnosis {
     pub is_contested: bool,
     /// Whether it refused it because it could not reach it.
     pub is_check_failed: bool,
+    /// Whether no port was given, and several servers are listed at the address.
+    pub is_ambiguous: bool,
 }
 
 /// A server that is reached over another transport than expected.
@@ -80,27 +82,6 @@ pub struct Address {
     pub no_route: Option<String>,
     pub tcp: Option<Result<(), ProbeError>>,
     pub queries: Vec<(Protocol, SocketAddr, Result<String, ProbeError>)>,
-}
-
-/// From where an address is reachable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AddressScope {
-    /// Reachable from the internet.
-    Public,
-    /// Only within the same local network.
-    Private,
-    /// Only from the same machine.
-    Loopback,
-}
-
-impl AddressScope {
-    pub fn of(ip: IpAddr) -> Self {
-        match ip.to_canonical() {
-            ip if ip.is_loopback() => Self::Loopback,
-            ip if is_public(ip) => Self::Public,
-            _ => Self::Private,
-        }
-    }
 }
 
 impl Address {
@@ -197,6 +178,9 @@ impl Diagnosis {
             )];
         }
         let mut advice = Vec::new();
+        if self.is_ambiguous {
+            return vec![format!("Run doctor again with the port of one of them: rallypoint doctor {host}:PORT")];
+        }
         self.advise_on_addresses(&mut advice);
         if self.is_contested {
             advice.push(
@@ -258,6 +242,9 @@ impl Diagnosis {
                  with the lobby from that one.",
                 address.ip
             ),
+            AddressScope::Documentation => {
+                format!("{} is an address for examples in documentation: use the address of your server.", address.ip)
+            }
             _ => format!(
                 "{} is a private address: it cannot be reached from outside, and most lobbies refuse it. Use the public \
                  address, and forward the port in the router.",
@@ -291,10 +278,19 @@ impl Diagnosis {
                 "UDP {ports} does not answer queries. If the game has no query protocol, that is normal (rallypoint respond \
                  can answer for it). If it has one, open the port in the firewall and forward it in the router."
             )),
-            _ if refused => advice.push(format!(
-                "The machine is reachable, but nothing listens at {ports}: start the server, and compare the port with its \
-                 settings."
-            )),
+            _ if refused => {
+                let is_v6 = reachable.iter().all(|address| address.ip.is_ipv6());
+                let family = if is_v6 { " over IPv6" } else { "" };
+                let other = if is_v6 {
+                    " If it runs, it may listen on IPv4 only: then examine its IPv4 address, and let it register over IPv4."
+                } else {
+                    ""
+                };
+                advice.push(format!(
+                    "The machine is reachable, but nothing listens at {ports}{family}: start the server, and compare the port \
+                     with its settings.{other}"
+                ));
+            }
             _ => advice.push(format!(
                 "There is no answer from {ports}. If the server is running, open the port in the firewall of its machine and \
                  forward it in the router (a lobby lists a TCP server only if it can connect to it)."
@@ -419,6 +415,8 @@ mod tests {
         let at = SocketAddr::new(public.parse().unwrap(), 45_555);
         unnamed.addresses[0].queries.push((Protocol::Session, at, Err(ProbeError::Refused)));
         assert!(advice(&unnamed).contains("nothing listens at port 8190 or 45555: start the server"));
+        let v6 = diagnosis(vec![address("2620:fe::9", Some(Err(ProbeError::Refused)), None)], vec![]);
+        assert!(advice(&v6).contains("nothing listens at port 8190 over IPv6") && advice(&v6).contains("IPv4 only"));
         let filtered = diagnosis(vec![address(public, Some(Err(TIMED_OUT)), Some(Err(TIMED_OUT)))], vec![]);
         assert!(advice(&filtered).contains("forward it in the router"));
         let inside = diagnosis(vec![address("192.168.1.5", Some(Ok(())), None)], vec![]);
@@ -458,23 +456,5 @@ mod tests {
         let list = Diagnosis { lobby: "lobby.example.org/rooms".into(), ..tested(Some(true)) };
         assert!(advice(&list).ends_with("--lobby lobby.example.org --lobby-id rooms"), "{}", advice(&list));
         assert!(advice(&tested(Some(false))).contains("may refuse this address"));
-    }
-
-    #[test]
-    fn address_scopes() {
-        for (ip, scope) in [
-            ("127.0.0.1", AddressScope::Loopback),
-            ("::1", AddressScope::Loopback),
-            ("10.1.2.3", AddressScope::Private),
-            ("100.64.0.1", AddressScope::Private),
-            ("100.128.0.1", AddressScope::Public),
-            ("fd00::1", AddressScope::Private),
-            ("fe80::1", AddressScope::Private),
-            ("fec0::1", AddressScope::Private),
-            ("64:ff9b::192.168.0.1", AddressScope::Private),
-            ("2620:fe::9", AddressScope::Public),
-        ] {
-            assert_eq!(AddressScope::of(ip.parse().unwrap()), scope, "{ip}");
-        }
     }
 }

@@ -1,16 +1,15 @@
 //! Resolves the name of a server, connects to its addresses and queries them.
 
-use super::{
-    Args, Doctor,
-    diagnosis::{Address, AddressScope},
-    report::Severity,
-};
+use super::{Args, Doctor, address_scope::AddressScope, diagnosis::Address, report::Severity};
 use crate::{error::CommandError, output::details};
 use rallypoint_query::{
     Host, ProbeError, ScannedServer, ServerAddress, connect_tcp, local_address_for, proto::Detail, resolve,
 };
 use rallypoint_wire::lobby::Transport;
-use std::net::{SocketAddr, UdpSocket};
+use std::{
+    net::{SocketAddr, UdpSocket},
+    num::NonZeroU16,
+};
 
 impl Doctor<'_> {
     pub(super) async fn resolve(&mut self) -> Result<bool, CommandError> {
@@ -34,6 +33,7 @@ impl Doctor<'_> {
             let scope = match AddressScope::of(ip) {
                 AddressScope::Public => continue,
                 AddressScope::Private => "is a private address, not reachable from the internet",
+                AddressScope::Documentation => "is an address for examples in documentation, which no machine has",
                 AddressScope::Loopback => "is a loopback address, reachable from this machine only",
             };
             self.report.push("name", Severity::Note, format!("{ip} {scope}"))?;
@@ -60,6 +60,7 @@ impl Doctor<'_> {
     /// Connects to and queries all addresses at once.
     pub(super) async fn reach(&mut self) -> Result<(), CommandError> {
         let Args { server, scan, .. } = self.args;
+        let server = &ServerAddress { port: self.diagnosis.port.and_then(NonZeroU16::new), ..server.clone() };
         // Both transports are tried even if one is given: it may be the wrong one.
         let port = self.diagnosis.port.filter(|_| server.protocol.is_none());
         let mut engine = scan.engine(Detail::Info)?;

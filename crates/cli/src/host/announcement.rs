@@ -6,6 +6,7 @@ use crate::{
         list_lookup::EntryMatcher,
         listing_monitor::{DEFAULT_INTERVAL, ListingMonitor, ListingStatus},
     },
+    announced_lobby::AnnouncedLobby,
     error::CommandError,
     stdio::{print_stderr, print_stdout},
 };
@@ -30,8 +31,8 @@ impl RoomAnnouncement {
     pub async fn start(args: &Args, port: u16, key: PublicKey) -> Result<Option<Self>, CommandError> {
         let Some(port) = NonZeroU16::new(port).filter(|_| !args.lobbies.is_empty()) else { return Ok(None) };
         let mut config = AnnounceConfig::new(&args.name, port);
-        config.lobby_id = args.lobby_id;
-        config.lobbies.clone_from(&args.lobbies);
+        config.lobby_id = args.list()?;
+        config.lobbies = AnnouncedLobby::hosts(&args.lobbies);
         let slots = args.max_players.into();
         config.occupancy = Occupancy { slots, ..Occupancy::default() };
         let key = key.to_string();

@@ -1,9 +1,9 @@
 //! The flags of `rallypoint host`.
 
-use crate::error::CommandError;
+use crate::{announced_lobby::AnnouncedLobby, error::CommandError, listen_addr::listen_addr};
 use rallypoint_announce::LobbyHost;
 use rallypoint_query::lobby_names;
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::{lobby::LobbyId, session};
 use std::{net::SocketAddr, path::PathBuf};
 
 /// Host a chat room
@@ -40,11 +40,11 @@ pub struct Args {
 
     /// Lobby to register with: name or address, with a port if not 29944; can be repeated
     #[arg(long = "lobby", value_name = "HOST[:PORT]")]
-    pub lobbies: Vec<LobbyHost>,
+    pub lobbies: Vec<AnnouncedLobby>,
 
-    /// List of the lobby: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
-    #[arg(long, value_name = "UUID|NAME", default_value = "rooms", value_parser = lobby_names::find)]
-    pub lobby_id: LobbyId,
+    /// List of the lobby: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters [default: rooms]
+    #[arg(long, value_name = "UUID|NAME", value_parser = lobby_names::find)]
+    lobby_id: Option<LobbyId>,
 
     /// Refuse clients without encryption
     #[arg(long)]
@@ -63,20 +63,26 @@ pub struct Args {
 
 impl Args {
     /// A room that is registered with one lobby, and has defaults otherwise.
-    pub fn new(name: &str, key_file: PathBuf, lobby: LobbyHost, listen: SocketAddr) -> Result<Self, CommandError> {
-        Ok(Self {
+    pub fn new(name: &str, key_file: PathBuf, lobby: LobbyHost, listen: SocketAddr) -> Self {
+        Self {
             name: name.to_owned(),
             listen: vec![listen],
             max_players: 64,
             max_per_address: 8,
             teams: Vec::new(),
             welcome: None,
-            lobbies: vec![lobby],
-            lobby_id: lobby_names::find(lobby_names::ROOMS).map_err(CommandError::failed)?,
+            lobbies: vec![lobby.into()],
+            lobby_id: None,
             encrypted_only: false,
             metrics: None,
             key_file: Some(key_file),
-        })
+        }
+    }
+
+    /// The list in which the room is to appear.
+    pub fn list(&self) -> Result<LobbyId, CommandError> {
+        let rooms = lobby_names::find(lobby_names::ROOMS).map_err(CommandError::failed)?;
+        AnnouncedLobby::common_list(&self.lobbies, self.lobby_id, rooms)
     }
 }
 
@@ -116,8 +122,8 @@ Exit codes:
   1  failed to start; the last line states the reason
   2  wrong usage";
 
-fn addr(text: &str) -> Result<SocketAddr, &'static str> {
-    text.parse().map_err(|_| "expected an address and a port, such as 0.0.0.0:45555 or [::]:45555")
+fn addr(text: &str) -> Result<SocketAddr, String> {
+    listen_addr(text, session::PORT)
 }
 
 fn team(text: &str) -> Result<String, &'static str> {

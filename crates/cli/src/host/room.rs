@@ -179,7 +179,8 @@ impl<P: Copy + PartialEq> Room<P> {
                     self.broadcast(&line, |guest| guest.team == team);
                 }
                 Some(_) => self.send(id, "-- usage: /t TEXT, such as /t hello".into()),
-                None => self.send(id, format!("-- join a team first: /team {}", self.team_names())),
+                None => self
+                    .send(id, format!("-- join a team first, with /team NAME; the teams are: {}", self.team_names())),
             },
             ParsedLine::Command(Command::Help, _) => self.send(id, format!("-- {}", Command::help())),
             ParsedLine::Unknown("kick") => self.send(id, "-- only the operator of the server can do that".into()),
@@ -297,8 +298,16 @@ impl<P: Copy + PartialEq> Room<P> {
 
     fn greet(&mut self, id: P, name: &str, asked: &str) {
         if name != asked {
-            let asked = text::sanitize(asked).into_owned();
-            self.send(id, format!("-- the name {asked:?} is taken or not allowed"));
+            let shown = text::sanitize(asked);
+            self.send(
+                id,
+                match names::sanitize_name(asked) == asked {
+                    true => format!("-- another guest has the name {shown:?}"),
+                    false => {
+                        format!("-- {shown:?} cannot be used as a name: letters and digits, with - _ . in between, can")
+                    }
+                },
+            );
         }
         self.send(id, format!("{GREETING}{name}; /help lists the commands"));
         self.broadcast(&format!("-- {name} joined"), |guest| guest.id != id);

@@ -23,14 +23,14 @@ pub fn server(record: &ScannedServer) -> ServerJson<'_> {
         missing: reply.map_or_else(Vec::new, |reply| reply.missing.iter().map(ToString::to_string).collect()),
         error: record.error.as_ref().map(rallypoint_query::ProbeError::code),
         message: record.error.as_ref().map(ToString::to_string),
-        name: info.name.as_deref(),
-        description: info.description.as_deref(),
-        game: info.game.as_deref(),
-        game_name: info.game_name.as_deref(),
-        mode: info.mode.as_deref(),
-        map: info.map.as_deref(),
-        version: info.version.as_deref(),
-        website: info.website.as_deref(),
+        name: known(&info.name),
+        description: known(&info.description),
+        game: known(&info.game),
+        game_name: known(&info.game_name),
+        mode: known(&info.mode),
+        map: known(&info.map),
+        version: known(&info.version),
+        website: known(&info.website),
         password: info.password,
         players: info.players,
         max_players: info.max_players,
@@ -77,6 +77,11 @@ pub fn server(record: &ScannedServer) -> ServerJson<'_> {
             version: it.version,
         }),
     }
+}
+
+/// A text; `None` if it is empty, which some protocols use for a text that the server does not have.
+fn known(text: &Option<String>) -> Option<&str> {
+    text.as_deref().filter(|text| !text.is_empty())
 }
 
 /// Identifier of a measuring method.

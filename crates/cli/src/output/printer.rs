@@ -29,6 +29,8 @@ pub struct Printer {
     servers: usize,
     failed: Vec<FailedTarget>,
     lists: Vec<ListNote>,
+    /// Messages for standard error that wait for the end of the document, which is on the same terminal.
+    delayed: Vec<String>,
     /// Whether gamedig's format is one object: there is one target.
     is_single: bool,
     pub progress: Progress,
@@ -111,6 +113,7 @@ impl Printer {
             servers: 0,
             failed: Vec::new(),
             lists: Vec::new(),
+            delayed: Vec::new(),
             is_single,
             progress: Progress::new(),
         }
@@ -154,18 +157,11 @@ impl Printer {
 
     /// Prints a target that gave no answer: on standard error, and in formats for programs also on standard output.
     pub fn failed_target(&mut self, failed: FailedTarget) -> io::Result<()> {
-        self.progress.clear();
-        if self.format == Format::Text {
-            // Standard output and standard error may be the same terminal.
-            self.flush()?;
-        }
         let FailedTarget { target, address, message, .. } = &failed;
-        match address.map(|address| address.to_string()) {
-            Some(address) if !target.ends_with(&address) => {
-                print_stderr(format_args!("{target} ({address}): {message}"));
-            }
-            _ => print_stderr(format_args!("{target}: {message}")),
-        }
+        self.message(match address.map(|address| address.to_string()) {
+            Some(address) if !target.ends_with(&address) => format!("{target} ({address}): {message}"),
+            _ => format!("{target}: {message}"),
+        })?;
         match self.format {
             Format::Text => Ok(()),
             Format::Json => {
@@ -180,6 +176,23 @@ impl Printer {
             }
             Format::GamedigLines => self.object(&gamedig::failed_target(&failed)),
         }
+    }
+
+    /// Prints a message on standard error. A document on the same terminal is not interrupted.
+    pub fn message(&mut self, message: String) -> io::Result<()> {
+        let is_same_terminal = self.is_indented && io::stderr().is_terminal();
+        match self.format {
+            Format::Json | Format::Gamedig if is_same_terminal => self.delayed.push(message),
+            _ => {
+                self.progress.clear();
+                // Standard output and standard error may be the same terminal.
+                if is_same_terminal {
+                    self.flush()?;
+                }
+                print_stderr(message);
+            }
+        }
+        Ok(())
     }
 
     /// Prints a list that was read.
@@ -222,7 +235,9 @@ impl Printer {
             Format::Gamedig if !self.is_single => self.write("\n]\n")?,
             _ => {}
         }
-        self.flush()
+        self.flush()?;
+        self.delayed.drain(..).for_each(print_stderr);
+        Ok(())
     }
 
     /// Writes everything that was printed so far.

@@ -5,17 +5,17 @@ use std::{net::SocketAddr, path::PathBuf};
 
 /// Answer queries on behalf of a game that has no query protocol
 ///
-/// Runs beside the game and answers queries with the contents of a file (name, map, players and so on), by document 002
-/// (Bloodmasters) or document 003 (session). Rate limits prevent its use for amplification attacks. SIGHUP reloads the
+/// Runs beside the game and answers queries with the contents of a file (name, map, players and so on), in the protocol of
+/// Bloodmasters (document 002) or of sessions (document 003). Rate limits prevent its use for amplification attacks. SIGHUP reloads the
 /// file. When it is ready, it prints one line per address on standard output.
 #[derive(clap::Args)]
 #[command(after_long_help = MORE, after_help = "For examples, signals and exit codes: rallypoint respond --help")]
 pub struct Args {
-    /// Address for queries of document 002; can be repeated
+    /// Address for queries of the Bloodmasters protocol; can be repeated
     #[arg(long, value_name = "ADDR:PORT", value_parser = addr)]
     bloodmasters: Vec<SocketAddr>,
 
-    /// Address for queries of document 003, which may be the same one; can be repeated
+    /// Address for queries of the session protocol, which may be the same one; can be repeated
     #[arg(long, value_name = "ADDR:PORT", value_parser = addr)]
     session: Vec<SocketAddr>,
 

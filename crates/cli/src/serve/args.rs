@@ -3,7 +3,10 @@
 use crate::{
     config::{Override, Sources},
     error::CommandError,
+    listen_addr::listen_addr,
+    local_lobby::DEFAULT_HTTP_PORT,
 };
+use rallypoint_wire::lobby;
 use std::{net::SocketAddr, path::PathBuf};
 
 /// Run a lobby (master server): game servers register with it, players get the list from it
@@ -157,14 +160,16 @@ fn join(addrs: impl Iterator<Item = impl ToString>) -> String {
     addrs.map(|addr| addr.to_string()).collect::<Vec<_>>().join(",")
 }
 
-fn addr(text: &str) -> Result<SocketAddr, &'static str> {
-    text.parse().map_err(|_| "expected an address with a port, such as 0.0.0.0:29944 or [::]:29944")
+fn addr(text: &str) -> Result<SocketAddr, String> {
+    listen_addr(text, lobby::PORT)
 }
 
-fn addr_or_off(text: &str) -> Result<AddrOrOff, &'static str> {
+fn addr_or_off(text: &str) -> Result<AddrOrOff, String> {
     match text {
         "off" => Ok(AddrOrOff::Off),
-        _ => addr(text).map(AddrOrOff::Addr).map_err(|_| "expected an address with a port, such as [::]:29950, or off"),
+        _ => {
+            listen_addr(text, DEFAULT_HTTP_PORT.get()).map(AddrOrOff::Addr).map_err(|error| format!("{error}, or off"))
+        }
     }
 }
 

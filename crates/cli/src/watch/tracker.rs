@@ -134,6 +134,11 @@ impl ChangeTracker {
         }
     }
 
+    /// Number of lists that could not be read at the last attempt.
+    pub fn unreadable_lists(&self) -> usize {
+        self.lists.values().filter(|list| list.state == ListState::Failed).count()
+    }
+
     /// Sets the state of a list. Returns the event if it is another state than before.
     fn set_state(&mut self, target_index: usize, state: ListState, kind: WatchEventKind) -> Vec<WatchEvent> {
         let list = self.lists.entry(target_index).or_default();

@@ -7,11 +7,26 @@ use crate::browse::{
 };
 use ratatui::text::{Line, Span};
 
+/// Columns of the key that shows all servers again.
+const ESC_ROOM: usize = "Esc show all".len();
+
 pub fn line(model: &Model, theme: Theme, width: u16) -> Line<'static> {
     let wide = usize::from(width);
     if model.mode == Mode::Filter {
         let (label, words) = filter(model, wide);
-        return Line::from(vec![Span::styled(label, theme.key()), Span::raw(words)]);
+        let used = columns(&label) + columns(&words);
+        let mut spans = vec![Span::styled(label, theme.key()), Span::raw(words)];
+        let hints = ["Enter", " keep  ", "Esc", " clear "];
+        let room: usize = hints.iter().map(|hint| hint.len()).sum();
+        // At least two columns of the typed words stay free.
+        if let Some(gap) = wide.checked_sub(used + room + 2) {
+            spans.push(Span::raw(" ".repeat(gap + 2)));
+            let styled = |(n, hint): (usize, &&'static str)| {
+                if n.is_multiple_of(2) { Span::styled(*hint, theme.key()) } else { Span::raw(*hint) }
+            };
+            spans.extend(hints.iter().enumerate().map(styled));
+        }
+        return Line::from(spans);
     }
     if let Some(message) = &model.message {
         let style = if message.is_error { theme.bad() } else { theme.good() };
@@ -31,14 +46,20 @@ pub fn line(model: &Model, theme: Theme, width: u16) -> Line<'static> {
     if let Some(text) = copied {
         return Line::styled(fit(&plain(&text), wide, false), theme.fair());
     }
-    if model.filter.is_active() {
-        let text = format!(" Shown: {}   ", model.filter.describe());
-        if columns(&text) + 10 <= wide {
-            return Line::from(vec![
-                Span::styled(plain(&text), theme.fair()),
-                Span::styled("Esc", theme.key()),
-                Span::raw(" all"),
-            ]);
+    if model.filter.is_active() && model.mode != Mode::Details {
+        let text = format!(" Filter: {}  ", model.filter.describe());
+        let keys = [("Esc", " show all  "), ("/", " change  "), ("Tab", " details  "), ("?", " help")];
+        let mut used = columns(&text);
+        if used + ESC_ROOM <= wide {
+            let mut spans = vec![Span::styled(plain(&text), theme.fair())];
+            for (key, what) in keys {
+                used += key.len() + what.len();
+                if used <= wide {
+                    spans.push(Span::styled(key, theme.key()));
+                    spans.push(Span::raw(what));
+                }
+            }
+            return Line::from(spans);
         }
     }
     keys(model, theme, wide)
@@ -64,11 +85,11 @@ fn keys(model: &Model, theme: Theme, wide: usize) -> Line<'static> {
         ("?", "help"),
         ("/", "filter"),
         ("Enter", "join"),
+        ("Tab", "details"),
         ("s", "sort"),
         if model.can_switch() { ("l", "next list") } else { ("o", "order") },
         ("f", "favourite"),
         ("r", "refresh"),
-        ("Tab", "details"),
         ("q", "quit"),
     ];
     let details = [("Tab", "back"), ("Enter", "join"), ("J K", "scroll"), ("f", "favourite"), ("q", "quit")];

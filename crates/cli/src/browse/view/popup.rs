@@ -63,6 +63,7 @@ pub fn join(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Theme) {
         None => {
             let text = "No join command is configured: use --join 'game {host} {port}', or browse.toml (see --help).";
             lines.extend(wrap(text, wide).into_iter().map(|line| Line::styled(line, theme.dim())));
+            lines.push(Line::from(vec![Span::styled("Esc", theme.key()), Span::raw(" back")]));
         }
     }
     open(frame, area, theme, " Join ", lines, wide);

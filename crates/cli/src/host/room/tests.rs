@@ -42,7 +42,10 @@ fn a_line_is_sent_to_all_guests() {
 #[test]
 fn team_chat_is_sent_to_the_team_only() {
     let mut room = with(&["alice", "bob", "carol"]);
-    assert_eq!(room.sent_by(0, "/t hi"), [(0, "-- join a team first: /team red, blue".into())]);
+    assert_eq!(
+        room.sent_by(0, "/t hi"),
+        [(0, "-- join a team first, with /team NAME; the teams are: red, blue".into())]
+    );
     assert_eq!(room.sent_by(0, "/team RED").len(), 3);
     room.sent_by(2, "/team red");
     assert_eq!(room.sent_by(0, "/team red"), [], "nothing has changed");
@@ -63,9 +66,13 @@ fn a_guest_with_a_taken_name_is_informed() {
     let mut room = with(&["alice"]);
     room.handle_join(Instant::now(), 1, "alice");
     let sent = room.sends();
-    assert_eq!(sent[0], (1, "-- the name \"alice\" is taken or not allowed".into()));
+    assert_eq!(sent[0], (1, "-- another guest has the name \"alice\"".into()));
     assert_eq!(sent[1], (1, "-- you are alice-2; /help lists the commands".into()));
     assert_eq!(sent[2], (0, "-- alice-2 joined".into()));
+    room.handle_join(Instant::now(), 2, "Ann Lee");
+    let sent = room.sends();
+    assert!(sent[0].1.starts_with("-- \"Ann Lee\" cannot be used as a name: letters"), "{}", sent[0].1);
+    assert_eq!(sent[1], (2, "-- you are Ann-Lee; /help lists the commands".into()));
 }
 
 #[test]
