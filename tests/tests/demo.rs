@@ -1,6 +1,7 @@
 //! `rallypoint demo` shows a lobby with pretend servers that can be listed and queried, and leaves nothing behind.
 
-use rallypoint_harness::{Process, Signal, rallypoint, run, stdout, wait_for};
+use rallypoint_harness::{Process, Signal, http_get, rallypoint, run, stderr, stdout, wait_for};
+use std::net::TcpListener;
 
 #[test]
 fn the_demo_lists_servers_that_answer_and_leaves_nothing_behind() {
@@ -33,6 +34,34 @@ fn the_demo_lists_servers_that_answer_and_leaves_nothing_behind() {
     assert!(demo.wait().status.success(), "{}", demo.stderr());
     assert!(temporary.path().read_dir().unwrap().next().is_none(), "the temporary directory is removed");
     assert!(home.path().read_dir().unwrap().next().is_none(), "nothing is written elsewhere");
+}
+
+#[test]
+fn the_demo_leaves_nothing_behind_however_it_ends() {
+    let home = tempfile::tempdir().unwrap();
+    let temporary = tempfile::tempdir().unwrap();
+    let is_empty = || temporary.path().read_dir().unwrap().next().is_none();
+    let demo = |http: &str| {
+        let mut command = rallypoint(home.path());
+        command.args(["demo", "--http", http]).env("TMPDIR", temporary.path());
+        Process::spawn(&mut command)
+    };
+    // A closed terminal sends SIGHUP.
+    for signal in [Signal::TERM, Signal::HUP] {
+        let demo = demo("127.0.0.1:0");
+        let page = demo.wait_for_line("page ");
+        let address = page.trim_end_matches('/').rsplit('/').next().unwrap().parse().unwrap();
+        assert!(http_get(address, "/").1.contains("are made up"), "the page says so");
+        assert!(!is_empty());
+        demo.signal(signal);
+        assert!(demo.wait().status.success(), "{}", demo.stderr());
+        assert!(is_empty());
+    }
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let output = demo(&taken.local_addr().unwrap().to_string()).wait();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("is used by another program") && stderr(&output).contains("--http"));
+    assert!(is_empty());
 }
 
 #[test]

@@ -85,7 +85,7 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(CommandError::failed)?;
     let result = runtime.block_on(async {
-        let mut signals = Signals::to_stop().map_err(CommandError::failed)?;
+        let mut signals = Signals::to_end().map_err(CommandError::failed)?;
         let mut demo = Demo::start(args, directory.path()).await?;
         demo.print_what_to_try()?;
         tokio::select! {
@@ -332,6 +332,8 @@ fn start_web(args: &Args, lobby: &LobbyService, history: &History) -> Result<Web
         let lists = SERVERS.iter().map(|profile| (list_id(profile.game.list), format!("{} (demo)", profile.game.name)));
         let known = lobby_names::known().map(|lobby| (lobby.id, lobby.name.to_owned()));
         options.settings.names = LobbyNames(known.chain(lists).collect());
+        "Rallypoint demo".clone_into(&mut options.settings.site.title);
+        "A demo: all servers, players and their history are made up.".clone_into(&mut options.settings.site.welcome);
         let sources = WebSources { history: Some(history.reader()), ..WebSources::new(lobby.clone()) };
         WebService::start(options, sources)
     };
