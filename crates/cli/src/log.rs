@@ -1,8 +1,11 @@
 //! The log, on standard error.
 
-use crate::config::{LogFormat, LogSettings};
+use crate::{
+    config::{LogFormat, LogSettings},
+    stdio::print_stderr,
+};
 use jiff::Zoned;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use tracing_subscriber::{
     Registry,
     filter::LevelFilter,
@@ -21,6 +24,20 @@ impl FormatTime for TimeOfDay {
     }
 }
 
+/// Standard error, if it is a terminal: lines are wrapped between words. Each line is written at once.
+struct WrappedStderr;
+
+impl io::Write for WrappedStderr {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        print_stderr(String::from_utf8_lossy(line).trim_end_matches('\n'));
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// The log of a running program, whose level can be changed.
 pub struct Log(Option<reload::Handle<LevelFilter, Registry>>);
 
@@ -28,7 +45,7 @@ impl Log {
     /// Starts logging.
     pub fn start(settings: LogSettings) -> Self {
         let (filter, handle) = reload::Layer::new(LevelFilter::from_level(settings.level));
-        let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
+        let lines = fmt::layer().with_writer(io::stderr).with_target(false);
         let registry = tracing_subscriber::registry().with(filter);
         // The journal adds its own timestamps.
         let in_journal = std::env::var_os("JOURNAL_STREAM").is_some();
@@ -39,7 +56,9 @@ impl Log {
             }
             LogFormat::Text if in_journal => registry.with(lines.without_time()).try_init(),
             // In a terminal, the date and microseconds only take room.
-            LogFormat::Text if std::io::stderr().is_terminal() => registry.with(lines.with_timer(TimeOfDay)).try_init(),
+            LogFormat::Text if io::stderr().is_terminal() => {
+                registry.with(lines.with_timer(TimeOfDay).with_writer(|| WrappedStderr)).try_init()
+            }
             LogFormat::Text => registry.with(lines).try_init(),
         };
         Self(started.ok().map(|()| handle))
