@@ -10,6 +10,7 @@ mod cluster_bans;
 mod cluster_broken_store;
 mod cluster_caps;
 mod cluster_clocks;
+mod cluster_converges;
 mod cluster_partition;
 mod cluster_probes;
 mod cluster_secret;
