@@ -272,7 +272,7 @@ fn decisions_of_several_operators_are_the_same_at_all_nodes() {
                         let choice = (random >> 33) as usize;
                         let (node, address) = (&nodes[choice % 2], addresses[choice / 2 % 3]);
                         let banned = bans(node).into_iter().find(|(network, _)| network == address);
-                        match banned.filter(|_| choice / 6 % 3 > 0) {
+                        match banned.filter(|_| !(choice / 6).is_multiple_of(3)) {
                             Some((_, id)) => drop(request(node, "DELETE", &format!("/bans/{id}"), "")),
                             None => {
                                 let reason = format!("{operator} {choice}");

@@ -7,6 +7,9 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 /// Codes of errors of a store that can be read but not changed.
 const NOT_WRITABLE: [&str; 5] = ["READONLY", "OOM", "MISCONF", "NOREPLICAS", "MASTERDOWN"];
 
+/// Parts of the errors of a script whose user lacks a right: in Redis 7.0, and in later versions and Valkey. Their code is not NOPERM.
+const SCRIPT_WITHOUT_RIGHT: [&str; 2] = ["user executing the script can't", "ACL failure in script"];
+
 /// Maximum length of an error of the store in a message.
 const MAX_ERROR_TEXT: usize = 200;
 
@@ -34,13 +37,12 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
         _ if error.kind() == ErrorKind::AuthenticationFailed || text.contains("AuthenticationFailed") => rejected(
             format!("the store at {url} does not accept the user or password: check them in its address ({text})"),
         ),
-        // Inside a script, it is an error of the script.
         _ if error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm)
-            || text.contains("user executing the script can't") =>
+            || SCRIPT_WITHOUT_RIGHT.iter().any(|part| text.contains(part)) =>
         {
             let cluster = if url.is_cluster() { " +cluster|slots" } else { "" };
             rejected(format!(
-                "the user of the store at {url} lacks a right: it needs ~{{rp:NAME}}:* +@read +@write +@scripting +@connection +time{cluster} ({text})"
+                "the user of the store at {url} lacks a right: it needs ~{{rp:* +@read +@write +@scripting +@connection +time{cluster} ({text})"
             ))
         }
         _ if NOT_WRITABLE.contains(&code) => (
@@ -50,8 +52,8 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
         _ if code == "WRONGTYPE" => (
             StoreErrorKind::Foreign,
             format!(
-                "the store at {url} has other values where those of this cluster should be: delete its keys {{rp:NAME}}:*, or \
-                 choose another cluster.name ({text})"
+                "the store at {url} has other values where those of this cluster should be: delete its keys, which begin with \
+                 {{rp: and cluster.name, or choose another cluster.name ({text})"
             ),
         ),
         _ if text.contains("cluster support disabled") => rejected(format!(
@@ -197,5 +199,26 @@ pub(super) fn unexpected(url: &StoreUrl) -> StoreError {
     StoreError {
         kind: StoreErrorKind::Unreachable,
         message: format!("the store at {url} gave an unexpected reply: another program may have changed its keys"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The stores' texts; the tests with a real one see only those of its version.
+    #[test]
+    fn a_script_whose_user_lacks_a_right_is_not_an_unreachable_store() {
+        let url: StoreUrl = "redis://store.example.org".parse().unwrap();
+        for text in [
+            "The user executing the script can't run this command or subcommand script: 8a7f, on @user_script:3.",
+            "ACL failure in script: User limited has no permissions to run the 'hset' command script: 8a7f, on @user_script:3.",
+        ] {
+            let kind = ErrorKind::Server(ServerErrorKind::ResponseError);
+            let error =
+                store_error(&url, &RedisError::from((kind, "An error was signalled by the server", text.into())));
+            assert_eq!(error.kind, StoreErrorKind::Rejected, "{error}");
+            assert!(error.message.contains("lacks a right: it needs ~{rp:* +@read"), "{error}");
+        }
     }
 }
