@@ -36,7 +36,13 @@ pub fn run(
     let cannot = |error: io::Error| CommandError::failed(format!("cannot use the terminal: {error}"));
     // From here on a panic restores the terminal, too.
     let mut terminal = ratatui::try_init().map_err(cannot)?;
-    let result = event_loop(&mut terminal, model, worker, shutdown, theme, every).map_err(cannot);
+    let result = match event_loop(&mut terminal, model, worker, shutdown, theme, every) {
+        // The terminal was closed while something was drawn: that is an end as by a key.
+        Err(_) if shutdown.is_requested() || wait_for_input(Duration::ZERO).is_ok_and(|input| input == Input::Gone) => {
+            Ok(())
+        }
+        result => result.map_err(cannot),
+    };
     if ratatui::try_restore().is_err() {
         // The terminal is gone and does not have to be restored. Dropping it would try again, and panic when it cannot print
         // its error.
