@@ -187,8 +187,9 @@ impl Doctor<'_> {
         self.diagnosis.test = Some(!listed.is_empty());
         let shown: Vec<_> = listed.iter().map(ToString::to_string).collect();
         if listed.is_empty() {
-            let reason =
-                self.test_refusal(port).await.map_or_else(String::new, |why| format!(": the lobby reports {why}"));
+            let reason = self.test_refusal(port).await;
+            self.diagnosis.is_test_refused = reason.is_some();
+            let reason = reason.map_or_else(String::new, |why| format!(": the lobby reports {why}"));
             let text = format!("a test entry from this machine ({} {port}) was not listed{reason}", transport.as_str());
             self.report.push("test", Severity::Problem, text)
         } else {

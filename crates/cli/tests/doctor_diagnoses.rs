@@ -70,6 +70,21 @@ fn without_a_port_the_only_listed_server_is_examined_and_several_are_named() {
 }
 
 #[test]
+fn the_reason_why_a_test_entry_was_not_listed_is_reported() {
+    let home = tempfile::tempdir().unwrap();
+    let lobby = Lobby::start_in(home.path(), &["--http", "127.0.0.1:0"]);
+    let api = lobby.url();
+    let closed = free_port();
+    let (text, code) = doctor(home.path(), lobby.v4(), &[&closed, "--register-test", "--api", &api]);
+    assert_eq!(code, 1, "{text}");
+    let (_, port) = closed.rsplit_once(':').unwrap();
+    let reason = format!(
+        "problem  test      a test entry from this machine (tcp {port}) was not listed: the lobby reports port_closed"
+    );
+    assert!(text.contains(&reason) && text.contains("registrations are checked again in"), "{text}");
+}
+
+#[test]
 fn an_address_of_documentation_is_recognised() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);

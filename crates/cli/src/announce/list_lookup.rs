@@ -50,12 +50,17 @@ async fn fetch_and_match(lobby: SocketAddr, server: &EntryMatcher) -> io::Result
     let mut reader = ListReader::new();
     let mut buffer = vec![0; 64 * 1024];
     let mut length = 0;
+    let mut is_http = false;
     let mut found = Lookup::default();
     loop {
         let read = stream.read(&mut buffer).await?;
+        is_http |= length == 0 && buffer[..read].starts_with(b"HTTP/");
         length += read;
         if read == 0 || length > MAX_LIST {
-            reader.finish().map_err(|_| io::Error::other("the reply is not a server list"))?;
+            reader.finish().map_err(|_| match is_http {
+                true => io::Error::other("a web server is at that port, not a lobby"),
+                false => io::Error::other("the reply is not a server list"),
+            })?;
             return Ok(found);
         }
         reader.push(&buffer[..read]);

@@ -25,6 +25,8 @@ pub struct Diagnosis {
     pub has_list: bool,
     /// Whether a test entry was listed, if one was registered.
     pub test: Option<bool>,
+    /// Whether the lobby reports why it was not.
+    pub is_test_refused: bool,
     /// Whether the lobby reports that it lists the server, although it is in none of the lists that were read.
     pub is_in_another_list: bool,
     /// Whether the lobby reports that it refused the server.
@@ -330,6 +332,9 @@ impl Diagnosis {
             _ if self.is_refused => {
                 advice.push("The server registers, but the lobby refuses it: correct what the lobby reports above.".into());
             }
+            Some(false) if self.is_test_refused => {
+                advice.push("The lobby refused a test entry: correct what it reports above, and try again.".into());
+            }
             Some(true) => advice.push(format!(
                 "A test entry from this machine was listed, so the server itself does not register, or registers with another \
                  lobby. Check its settings, or register it with: rallypoint announce --name NAME \
@@ -456,5 +461,7 @@ mod tests {
         let list = Diagnosis { lobby: "lobby.example.org/rooms".into(), ..tested(Some(true)) };
         assert!(advice(&list).ends_with("--lobby lobby.example.org --lobby-id rooms"), "{}", advice(&list));
         assert!(advice(&tested(Some(false))).contains("may refuse this address"));
+        let refused = Diagnosis { is_test_refused: true, ..tested(Some(false)) };
+        assert!(advice(&refused).ends_with("correct what it reports above, and try again."));
     }
 }

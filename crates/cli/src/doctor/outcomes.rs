@@ -57,8 +57,9 @@ impl Doctor<'_> {
         let port = Some(port.get());
         let reported = registration_outcomes::fetch(&self.api, None, &self.args.scan.config(None)).await.ok()?;
         let candidates = registration_outcomes::for_port(&reported.outcomes, port);
-        let decisive = registration_outcomes::decisive(&candidates, port);
-        decisive.filter(|outcome| outcome.refused && outcome.is_within(TEST_TIME)).map(ToString::to_string)
+        // The test entry has unregistered since.
+        let refusal = candidates.iter().rfind(|outcome| outcome.refused && outcome.is_within(TEST_TIME));
+        refusal.map(ToString::to_string)
     }
 
     /// Reports the reason from the web API of the lobby.
