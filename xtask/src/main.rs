@@ -63,7 +63,7 @@ cargo xtask book
 
 cargo xtask package [--profile NAME] [--program FILE] [--output DIR] [--version V] [deb | archive | dev | wheel | crates]
     Builds packages into target/packages. `deb` is the program with service, configuration, manual pages and completions as a
-    Debian package, `archive` the same without a service to unpack anywhere (static where the musl target is installed),
+    Debian package, `archive` the same without a service to unpack anywhere (static with the musl target and musl-tools),
     `dev` library, header and pkg-config file (an archive, and a Debian package), `wheel` the Python package. `crates` makes the
     packages of Cargo, and compiles each from what is in it; nothing is published.
       cargo xtask package               all of them but crates

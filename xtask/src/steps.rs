@@ -14,7 +14,7 @@ use std::{
 const STEPS: &[Step] = &[
     Step::internal("hygiene", "no stray paths, big files, ignored tests, dead links", hygiene::check),
     Step::cargo("fmt", "the code is formatted", &["fmt --all --check"]),
-    Step::cargo("clippy", "no warnings", &["clippy --workspace --all-targets -- -D warnings"]).takes(115),
+    Step::cargo("clippy", "no warnings", &["clippy --workspace --all-targets -- -D warnings"]).takes(170),
     Step::cargo(
         "features",
         "no warnings with the features that no program enables",
@@ -24,7 +24,7 @@ const STEPS: &[Step] = &[
             "clippy --package rallypoint-wire --no-default-features -- -D warnings",
         ],
     )
-    .takes(45)
+    .takes(20)
     .only_in(&[Extent::Normal, Extent::Full]),
     Step::cargo("doc", "no broken documentation", &["doc --workspace --no-deps --lib --bins --examples"])
         .env("RUSTDOCFLAGS", "-D warnings")
@@ -44,30 +44,30 @@ const STEPS: &[Step] = &[
     .only_in(&[Extent::Quick]),
     // The black-box tests start the programs that this builds.
     Step::cargo("build", "all programs and examples", &["build --workspace --bins --examples"])
-        .takes(150)
+        .takes(180)
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::cargo("tests", "all tests, with a part of the seeds", &["nextest run --workspace --no-tests=fail"])
         .env(SEEDS, "1000")
-        .takes(430)
+        .takes(510)
         .only_in(&[Extent::Normal]),
     Step::cargo("all-tests", "all tests, with all seeds", &["nextest run --workspace --no-tests=fail"])
-        .takes(480)
+        .takes(600)
         .only_in(&[Extent::Full]),
     Step::cargo(
         "rsa",
         "RSA logins, a feature that is off by default",
         &["nextest run --package rallypoint-session-proto --features rsa --lib --test behaviours --no-tests=fail rsa"],
     )
-    .takes(30)
+    .takes(12)
     .only_in(&[Extent::Normal, Extent::Full]),
     Step::cargo("doctests", "the examples in the documentation", &["test --workspace --doc --quiet"])
-        .takes(40)
+        .takes(35)
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::internal("examples", "the examples that end by themselves", examples::check)
-        .takes(10)
+        .takes(8)
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::internal("book", "the book is built, and its links lead somewhere", book::check)
-        .takes(10)
+        .takes(8)
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::internal("crates", "each crate compiles from its package", package::crates::verify)
         .takes(150)
@@ -78,7 +78,7 @@ const STEPS: &[Step] = &[
         &["nextest run --no-tests=fail --package rallypoint-udp --package rallypoint-query --package rallypoint-session"],
     )
     .portable()
-    .takes(35)
+    .takes(30)
     .only_in(&[Extent::Normal]),
     Step::cargo(
         "portable-all",
@@ -320,7 +320,7 @@ mod tests {
     fn a_run_is_announced_with_steps_and_duration() {
         assert_eq!(
             announcement(&[step("fmt"), step("clippy")]),
-            "2 steps, about 2 minutes on two cores if nothing is built yet"
+            "2 steps, about 3 minutes on two cores if nothing is built yet"
         );
         assert_eq!(announcement(&[step("fmt")]), "1 step, about a minute on two cores if nothing is built yet");
     }

@@ -1,4 +1,5 @@
-//! The program as an archive to unpack anywhere: static where the musl target is installed, otherwise for systems with glibc.
+//! The program as an archive to unpack anywhere: static where the musl target and its C compiler are installed, otherwise for
+//! systems with glibc. A static program with glibc is no alternative: it resolves names only on systems with the same glibc.
 
 use super::{
     Built, build,
@@ -32,15 +33,25 @@ pub fn package(workspace: &Workspace, built: &Built) -> Result<Vec<PathBuf>, Sto
     Ok(vec![archive])
 }
 
-/// Builds a program without any shared library, if the standard library for it is installed.
+/// Builds a program without any shared library, if the standard library and a C compiler for it are installed.
 fn static_program(workspace: &Workspace, built: &Built) -> Result<Option<PathBuf>, Stop> {
     let target = format!("{ARCH}-unknown-linux-musl");
     let sysroot = workspace.program("rustc").args(["--print", "sysroot"]).output();
     let sysroot = sysroot.map_err(Stop::while_doing("run rustc"))?.stdout;
     let library = PathBuf::from(String::from_utf8_lossy(&sysroot).trim()).join("lib/rustlib").join(&target);
-    let is_dist = built.directory.ends_with("dist");
-    if !library.exists() || !is_dist {
-        println!("the archive needs glibc: the target {target} is not installed, or the profile is not dist");
+    let has_compiler =
+        workspace.program("musl-gcc").arg("--version").output().is_ok_and(|output| output.status.success());
+    let missing = if !built.directory.ends_with("dist") {
+        "the profile is not dist".to_owned()
+    } else if !library.exists() {
+        format!("the target is missing (rustup target add {target})")
+    } else if !has_compiler {
+        "its C compiler is missing (apt-get install musl-tools)".to_owned()
+    } else {
+        String::new()
+    };
+    if !missing.is_empty() {
+        println!("the program of the archive needs glibc: {missing}");
         return Ok(None);
     }
     build(workspace, &["--package", "rallypoint", "--bin", "rallypoint", "--profile", "dist", "--target", &target])?;

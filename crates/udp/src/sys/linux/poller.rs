@@ -40,7 +40,7 @@ impl Poller {
     /// If the system has no memory for it.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = timeout.map(|timeout| libc::timespec {
-            tv_sec: timeout.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+            tv_sec: timeout.as_secs().try_into().unwrap_or(i32::MAX.into()),
             tv_nsec: timeout.subsec_nanos().into(),
         });
         let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);

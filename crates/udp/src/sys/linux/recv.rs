@@ -37,7 +37,8 @@ pub(crate) fn recv(socket: &Socket, buffers: RecvBuffers<'_>) -> io::Result<usiz
             header.msg_hdr.msg_controllen = size_of::<ControlBuffer>() as _;
         }
     }
-    let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+    // Their type is unsigned in musl.
+    let flags = (libc::MSG_DONTWAIT | libc::MSG_TRUNC) as _;
     // SAFETY: every header points to one name and one iovec, every iovec to a buffer of its own, and a header with a control
     // buffer to one of its own. All of these are borrowed mutably or owned by this function until after the call, and the
     // sizes given are theirs.

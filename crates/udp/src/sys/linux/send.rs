@@ -32,7 +32,8 @@ pub(crate) fn send<'a>(socket: &Socket, messages: impl IntoIterator<Item = Outgo
             write_options(&mut headers[n].msg_hdr, control, segment_size, from);
         }
     }
-    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // Their type is unsigned in musl.
+    let flags = (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as _;
     // SAFETY: the first `count` headers point to one name and one iovec each, these iovecs to the bytes of a datagram, and
     // those with a control buffer to one that was filled. All of them live until after the call, the sizes are theirs, and
     // the system does not write to what it sends.
