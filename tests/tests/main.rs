@@ -21,6 +21,7 @@ mod cluster_stores;
 mod cluster_totals;
 mod cluster_unusable_stores;
 mod cluster_versions;
+mod containerfile;
 mod damaged_files;
 mod debian_package;
 mod demo;
