@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long, short = 'q')]
     query: bool,
 
-    /// Query every server, too, and show its players
+    /// Query every server, too, and show its players (not in --csv)
     #[arg(long)]
     players: bool,
 
