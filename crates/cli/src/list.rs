@@ -182,7 +182,10 @@ impl Listing<'_> {
         if self.shown == 0 && exit == Exit::Answered && self.args.output.is_text() {
             print_stderr(match self.listed {
                 0 if self.args.legacy => "no servers of this version are listed; --protocol-id selects another".into(),
-                0 => "no servers are listed".into(),
+                0 => match self.args.lobby_id {
+                    Some(list) => format!("no servers are in the list {}", lobby_names::short_name(list)),
+                    None => "no servers are listed".into(),
+                },
                 1 => "1 server is listed, but it does not match".into(),
                 listed => format!("{listed} servers are listed, but none of them matches"),
             });

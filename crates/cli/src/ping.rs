@@ -11,7 +11,7 @@ use crate::{
         printer::exit_of_output,
         terminal::{Style, Terminal},
     },
-    runtime,
+    port_hints, runtime,
     scan_args::{self, ScanArgs},
     signals::Signals,
     stdio::print_stderr,
@@ -151,7 +151,14 @@ impl PingSession<'_> {
             }
         }
         self.print_summary()?;
-        Ok(self.exit.unwrap_or(Exit::Silent))
+        let exit = self.exit.unwrap_or(Exit::Silent);
+        let ServerAddress { host, port, .. } = &self.args.server;
+        if let (Exit::Silent | Exit::Refused, Some(port)) = (exit, port)
+            && let Some(hint) = port_hints::for_server(host, port.get())
+        {
+            print_stderr(hint);
+        }
+        Ok(exit)
     }
 
     fn handle_result(&mut self, GroupResult { key: number, result }: &GroupResult) -> io::Result<()> {
