@@ -75,7 +75,8 @@ cargo xtask readmes
     Writes the README of each crate from the first page of its documentation. `cargo xtask test` compares them.
 
 cargo xtask screenshots
-    Takes the pictures of the README (docs/pictures) from the demo, with chromium, tmux, and Debian's fonts-noto-cjk for some names.
+    Takes the pictures of the README (docs/pictures) from the demo, with chromium and tmux. Some names need a font such as Debian's
+    fonts-noto-cjk.
 
 cargo xtask soak [--minutes N] [--print]
     Runs a lobby for N minutes (default: 60) under load, churn, junk, slow clients, reloads and restarts, and watches its

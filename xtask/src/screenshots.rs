@@ -4,11 +4,12 @@ use crate::{Stop, args::Args, workspace::Workspace};
 use std::{
     fmt::Write as _,
     fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read, Write as _},
+    net::TcpStream,
     path::Path,
     process::{Child, Stdio},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Directory of the pictures.
@@ -21,8 +22,11 @@ const MAX_PICTURE: u64 = 200_000;
 const COLUMNS: u32 = 110;
 const ROWS: u32 = 24;
 
-/// Time until the demo has registered its servers, recorded their past and drawn the sparklines.
-const SETTLE: Duration = Duration::from_secs(15);
+/// Time limit until the demo has registered its servers, recorded their past and drawn the sparklines.
+const SETTLE: Duration = Duration::from_secs(120);
+
+/// Number of sparklines on the page from which on the picture can be taken.
+const SPARKLINES: usize = 20;
 
 /// Time until `browse` has queried all servers.
 const QUERY: Duration = Duration::from_secs(5);
@@ -35,7 +39,7 @@ pub fn run(workspace: &Workspace, args: Args) -> Result<(), Stop> {
     let pictures = workspace.root.join(PICTURES);
     fs::create_dir_all(&pictures).map_err(Stop::while_doing("create docs/pictures"))?;
     let demo = Demo::start(workspace)?;
-    thread::sleep(SETTLE);
+    demo.settle()?;
     take(workspace, &demo.page, (1200, 760), &pictures.join("page.png"))?;
     let terminal = capture(workspace, &demo.browse)?;
     let html = workspace.target.join("browse.html");
@@ -71,6 +75,31 @@ impl Demo {
             }
         }
         Err(Stop::Failed("the demo ended before it printed its addresses".into()))
+    }
+}
+
+impl Demo {
+    /// Waits until the page is complete.
+    fn settle(&self) -> Result<(), Stop> {
+        let start = Instant::now();
+        while self.page_text()?.matches("class=\"spark\"").count() < SPARKLINES {
+            if start.elapsed() > SETTLE {
+                return Err(Stop::Failed("the page of the demo has no sparklines".into()));
+            }
+            thread::sleep(Duration::from_secs(1));
+        }
+        Ok(())
+    }
+
+    fn page_text(&self) -> Result<String, Stop> {
+        let host = self.page.trim_start_matches("http://").trim_end_matches('/');
+        let mut text = Vec::new();
+        let read = TcpStream::connect(host).and_then(|mut stream| {
+            write!(stream, "GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
+            stream.read_to_end(&mut text)
+        });
+        read.map_err(Stop::while_doing("read the page of the demo"))?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 }
 

@@ -388,8 +388,11 @@ async fn open_tcp_port() -> Result<u16, CommandError> {
 async fn record(lobby: &LobbyService, history: &Arc<History>) {
     let listed = || lobby.servers().snapshot().records().count();
     let mut before = 0;
-    // Until the number no longer grows: servers that do not answer are not listed at once.
-    while listed() < SERVERS.len() || listed() > before {
+    // Until the number no longer grows: servers that do not answer are not listed at once, and one that restarts may be missing.
+    for _ in 0..20 {
+        if listed() >= SERVERS.len() && listed() <= before {
+            break;
+        }
         before = listed();
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
