@@ -192,7 +192,7 @@ pub const HOSTILE_SERVERS: &[Profile] = &[
 
 /// A server of a long list, without a name of its own.
 pub fn crowd_profile(number: u16) -> Profile {
-    Profile { game: &CROWD, ..SERVERS[usize::from(number) % SERVERS.len()] }
+    Profile { game: &CROWD, maps: "", ..SERVERS[usize::from(number) % SERVERS.len()] }
 }
 
 /// What the names of players end with: each server has others, so that no player is in two places at once.
