@@ -178,6 +178,20 @@ class Sessions(unittest.TestCase):
         with self.assertRaises(ValueError):
             rallypoint.Announcer("a\0b", port=8190, lobbies="127.0.0.1")
 
+    def test_numbers_that_do_not_fit_are_errors(self) -> None:
+        with self.assertRaisesRegex(ValueError, "max_players: 4294967297 is out of range"):
+            Server(game="tag", listen="127.0.0.1:0", max_players=(1 << 32) + 1)
+        with self.assertRaisesRegex(ValueError, "port: 4294975486 is out of range"):
+            rallypoint.Announcer("Bacon Town", port=(1 << 32) + 8190, lobbies="127.0.0.1")
+        with Server(game="tag", listen="127.0.0.1:0") as server:
+            for player in ((1 << 32), -1):
+                with self.assertRaisesRegex(ValueError, "%d is out of range" % player):
+                    server.send(player, b"hello")
+            with self.assertRaises(ValueError):
+                server.set_info(name="Bacon Town", max_players=1 << 31)
+            with self.assertRaises(ValueError):
+                server.wait(1 << 30)
+
 
 class Queries(unittest.TestCase):
     def test_a_server_is_queried(self) -> None:

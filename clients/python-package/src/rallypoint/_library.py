@@ -6,7 +6,7 @@ import os
 import sys
 from ctypes import POINTER, c_char_p, c_double, c_int32, c_size_t, c_uint8, c_uint32, c_uint64
 from pathlib import Path
-from typing import Any, List, Tuple, Type
+from typing import Any, Callable, List, Tuple, Type
 
 from ._errors import BUFFER_TOO_SMALL, WOULD_BLOCK, BufferTooSmall, Error, WouldBlock
 
@@ -18,6 +18,10 @@ class Sized(ctypes.Structure):
 
     def __init__(self, **fields: Any) -> None:
         super().__init__(size=ctypes.sizeof(self), **fields)
+        # ctypes cuts off the bits that do not fit.
+        for name, value in fields.items():
+            if isinstance(value, int) and getattr(self, name) != value:
+                raise ValueError("%s: %d is out of range" % (name, value))
 
 
 class RawChannel(Sized):
@@ -163,6 +167,7 @@ class RawStats(Sized):
 
 _HANDLE = POINTER(c_uint64)
 _BYTES = POINTER(c_uint8)
+_NUMBERS = (c_uint32, c_uint64)
 
 # Functions that return a length or an error code.
 _FUNCTIONS: List[Tuple[str, List[Type[Any]]]] = [
@@ -225,6 +230,18 @@ def _path() -> str:
     raise ImportError(name + " is neither in the package nor installed; RALLYPOINT_LIBRARY can name it")
 
 
+def _checked(function: Callable[..., int], limits: List[Tuple[int, int]]) -> Callable[..., int]:
+    """Calls a function if its numbers are below these limits, by position: ctypes cuts off the bits that do not fit."""
+
+    def call(*arguments: Any) -> int:
+        for at, limit in limits:
+            if not 0 <= arguments[at] < limit:
+                raise ValueError("%d is out of range" % arguments[at])
+        return function(*arguments)
+
+    return call
+
+
 def _load() -> ctypes.CDLL:
     loaded = ctypes.CDLL(_path())
     loaded.rp_abi_version.restype = c_uint32
@@ -235,6 +252,10 @@ def _load() -> ctypes.CDLL:
         function = getattr(loaded, name)
         function.argtypes = arguments
         function.restype = c_int32
+        # The first one is a handle, which the library checks.
+        limits = [(at, 1 << 8 * ctypes.sizeof(kind)) for at, kind in enumerate(arguments) if at > 0 and kind in _NUMBERS]
+        if limits:
+            setattr(loaded, name, _checked(function, limits))
     loaded.rp_version.restype = c_char_p
     loaded.rp_last_error.argtypes = [c_char_p, c_size_t]
     loaded.rp_last_error.restype = c_size_t
