@@ -124,6 +124,8 @@ struct Machine {
     modules: PathBuf,
     /// Whether Debian packages can be installed: apt exists, and this process is root.
     can_apt: bool,
+    /// Whether the tests run that need Debian packages.
+    is_linux: bool,
 }
 
 impl Machine {
@@ -131,7 +133,7 @@ impl Machine {
         let mut search: Vec<PathBuf> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
         // Cargo finds its own tools there even if the directory is not in the search path.
         let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from);
-        let cargo_home = cargo_home.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".cargo")));
+        let cargo_home = cargo_home.or_else(|| Some(env::home_dir()?.join(".cargo")));
         search.extend(cargo_home.map(|home| home.join("bin")));
 
         let answer = |program: &str, arguments: &[&str]| {
@@ -140,12 +142,23 @@ impl Machine {
         };
         let toolchain = Path::new(&answer("rustc", &["--print", "sysroot"])).join("bin");
         let can_apt = answer("id", &["-u"]) == "0" && find(&search, "apt-get");
-        Self { search, toolchain, modules: workspace.root.join(TOOLS).join("node_modules"), can_apt }
+        Self {
+            search,
+            toolchain,
+            modules: workspace.root.join(TOOLS).join("node_modules"),
+            can_apt,
+            is_linux: cfg!(target_os = "linux"),
+        }
+    }
+
+    /// Whether anything that needs it runs here.
+    fn uses(&self, requirement: &Requirement) -> bool {
+        self.is_linux || matches!(requirement.source, Source::Component(_) | Source::Cargo)
     }
 
     fn has(&self, requirement: &Requirement) -> bool {
         match requirement.source {
-            Source::Component(_) => self.toolchain.join(requirement.program).is_file(),
+            Source::Component(_) => self.toolchain.join(executable(requirement.program)).is_file(),
             Source::Cargo | Source::Debian(_) => find(&self.search, requirement.program),
             Source::Npm => self.modules.join(requirement.program).join("package.json").is_file(),
         }
@@ -165,7 +178,7 @@ struct Plan {
 fn plan(requirements: &[Requirement], jobs: &[&str], machine: &Machine) -> Plan {
     let missing: Vec<_> = requirements
         .iter()
-        .filter(|requirement| jobs.contains(&requirement.job) && !machine.has(requirement))
+        .filter(|requirement| jobs.contains(&requirement.job) && machine.uses(requirement) && !machine.has(requirement))
         .collect();
     let needed = missing.iter().any(|requirement| !requirement.optional);
     let mut packages = Vec::new();
@@ -212,7 +225,12 @@ fn install(workspace: &Workspace, commands: &[Vec<&str>]) -> Result<(), Stop> {
 }
 
 fn find(search: &[PathBuf], program: &str) -> bool {
-    search.iter().any(|directory| directory.join(program).is_file())
+    search.iter().any(|directory| directory.join(executable(program)).is_file())
+}
+
+/// The name of a program's file.
+fn executable(program: &str) -> String {
+    format!("{program}{}", env::consts::EXE_SUFFIX)
 }
 
 #[cfg(test)]
@@ -233,11 +251,11 @@ mod tests {
     fn machine(programs: &[&str], can_apt: bool) -> (Temporary, Machine) {
         let directory = Temporary::new();
         for program in programs {
-            directory.file(&format!("bin/{program}"), "");
+            directory.file(&format!("bin/{}", executable(program)), "");
         }
         let search = vec![directory.join("not-there"), directory.join("bin")];
         let (toolchain, modules) = (directory.join("toolchain"), directory.join("node_modules"));
-        (directory, Machine { search, toolchain, modules, can_apt })
+        (directory, Machine { search, toolchain, modules, can_apt, is_linux: true })
     }
 
     #[test]
@@ -257,7 +275,7 @@ mod tests {
     fn a_proxy_of_rustup_is_not_the_component() {
         let (guard, machine) = machine(&["cargo-clippy"], true);
         assert!(plan(TABLE, &["clippy"], &machine).needed);
-        guard.file("toolchain/cargo-clippy", "");
+        guard.file(&format!("toolchain/{}", executable("cargo-clippy")), "");
         assert_eq!(plan(TABLE, &["clippy"], &machine), Plan::default());
     }
 
@@ -290,13 +308,20 @@ mod tests {
     }
 
     #[test]
+    fn packages_of_debian_are_not_needed_on_other_systems() {
+        let (_guard, machine) = machine(&["cargo-nextest"], false);
+        let machine = Machine { is_linux: false, ..machine };
+        assert_eq!(plan(TABLE, &["tests", "doc"], &machine), Plan::default());
+    }
+
+    #[test]
     fn npm_packages_are_installed_after_npm() {
         let (guard, machine) = machine(&[], true);
         let fetch = vec!["npm", "install", "--silent", "--no-save", "--prefix", "target/tools", "some-module"];
         let commands = plan(TABLE, &["doc"], &machine).commands;
         assert_eq!(commands[1].last(), Some(&"npm"));
         assert_eq!(commands.last(), Some(&fetch));
-        guard.file("bin/npm", "");
+        guard.file(&format!("bin/{}", executable("npm")), "");
         guard.file("node_modules/some-module/package.json", "");
         assert_eq!(plan(TABLE, &["doc"], &machine), Plan::default());
     }

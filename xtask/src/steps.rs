@@ -8,13 +8,29 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// Arguments that select the packages whose tests run on other platforms than Linux. The others start programs and other
+/// services, send signals, or look at files of Linux.
+macro_rules! portable_packages {
+    () => {
+        "--package rallypoint-wire --package rallypoint-limit --package rallypoint-machine --package rallypoint-lobby-proto \
+         --package rallypoint-query-proto --package rallypoint-session-proto --package rallypoint-udp \
+         --package rallypoint-query --package rallypoint-session"
+    };
+}
+
 /// All steps, the quick ones first. They build the same packages with the same features and flags, so that nothing is
 /// compiled twice: warnings become errors by arguments, not by `RUSTFLAGS`, and `--examples` makes Cargo enable the
 /// features that only tests request.
 const STEPS: &[Step] = &[
     Step::internal("hygiene", "no stray paths, big files, ignored tests, dead links", hygiene::check),
     Step::cargo("fmt", "the code is formatted", &["fmt --all --check"]),
-    Step::cargo("clippy", "no warnings", &["clippy --workspace --all-targets -- -D warnings"]).takes(170),
+    Step::cargo("clippy", "no warnings", &["clippy --workspace --all-targets -- -D warnings"])
+        .elsewhere(&[
+            "clippy --workspace --exclude rallypoint-bench --exclude rallypoint-harness --exclude rallypoint-fuzz \
+             -- -D warnings",
+            concat!("clippy --tests ", portable_packages!(), " -- -D warnings"),
+        ])
+        .takes(170),
     Step::cargo(
         "features",
         "no warnings with the features that no program enables",
@@ -27,10 +43,12 @@ const STEPS: &[Step] = &[
     .takes(20)
     .only_in(&[Extent::Normal, Extent::Full]),
     Step::cargo("doc", "no broken documentation", &["doc --workspace --no-deps --lib --bins --examples"])
+        .elsewhere(&["doc --workspace --exclude rallypoint-bench --no-deps --lib --bins"])
         .env("RUSTDOCFLAGS", "-D warnings")
         .takes(20)
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::cargo("unit", "all unit tests", &["nextest run --workspace --lib --bins --no-tests=fail"])
+        .elsewhere(&[concat!("nextest run --lib --no-tests=fail ", portable_packages!())])
         .takes(60)
         .only_in(&[Extent::Quick]),
     Step::cargo(
@@ -44,13 +62,16 @@ const STEPS: &[Step] = &[
     .only_in(&[Extent::Quick]),
     // The black-box tests start the programs that this builds.
     Step::cargo("build", "all programs and examples", &["build --workspace --bins --examples"])
+        .elsewhere(&["build --package rallypoint --bins"])
         .takes(180)
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::cargo("tests", "all tests, with a part of the seeds", &["nextest run --workspace --no-tests=fail"])
+        .elsewhere(&[concat!("nextest run --no-tests=fail ", portable_packages!())])
         .env(SEEDS, "1000")
         .takes(510)
         .only_in(&[Extent::Normal]),
     Step::cargo("all-tests", "all tests, with all seeds", &["nextest run --workspace --no-tests=fail"])
+        .elsewhere(&[concat!("nextest run --no-tests=fail ", portable_packages!())])
         .takes(600)
         .only_in(&[Extent::Full]),
     Step::cargo(
@@ -61,15 +82,18 @@ const STEPS: &[Step] = &[
     .takes(12)
     .only_in(&[Extent::Normal, Extent::Full]),
     Step::cargo("doctests", "the examples in the documentation", &["test --workspace --doc --quiet"])
+        .elsewhere(&[concat!("test --doc --quiet ", portable_packages!())])
         .takes(35)
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::internal("examples", "the examples that end by themselves", examples::check)
+        .elsewhere(&[])
         .takes(8)
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::internal("book", "the book is built, and its links lead somewhere", book::check)
         .takes(8)
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::internal("crates", "each crate compiles from its package", package::crates::verify)
+        .elsewhere(&[])
         .takes(150)
         .only_in(&[Extent::Full]),
     Step::cargo(
@@ -78,6 +102,7 @@ const STEPS: &[Step] = &[
         &["nextest run --no-tests=fail --package rallypoint-udp --package rallypoint-query --package rallypoint-session"],
     )
     .portable()
+    .elsewhere(&[])
     .takes(30)
     .only_in(&[Extent::Normal]),
     Step::cargo(
@@ -89,9 +114,13 @@ const STEPS: &[Step] = &[
            --package rallypoint-lobby --package rallypoint"],
     )
     .portable()
+    .elsewhere(&[])
     .takes(300)
     .only_in(&[Extent::Full, Extent::Portable]),
 ];
+
+/// Whether everything can be tested here.
+const IS_LINUX: bool = cfg!(target_os = "linux");
 
 /// Number of simulated networks per property test of sessions. Without it the tests use the number that `--full` runs.
 const SEEDS: &str = "RALLYPOINT_SEEDS";
@@ -161,6 +190,8 @@ struct Step {
     name: &'static str,
     summary: &'static str,
     work: Work,
+    /// What is done on other platforms than Linux, if that differs: nothing, if there are no commands.
+    elsewhere: Option<&'static [&'static str]>,
     /// One environment variable, for Cargo commands.
     env: Option<(&'static str, &'static str)>,
     /// Whether the sockets of other platforms are built.
@@ -170,6 +201,7 @@ struct Step {
     cold_seconds: u64,
 }
 
+#[derive(Clone, Copy)]
 enum Work {
     /// Cargo commands: their arguments, separated by blanks.
     Cargo(&'static [&'static str]),
@@ -180,7 +212,7 @@ enum Work {
 impl Step {
     const fn new(name: &'static str, summary: &'static str, work: Work) -> Self {
         let extents = &[Extent::Quick, Extent::Normal, Extent::Full];
-        Self { name, summary, work, env: None, is_portable: false, extents, cold_seconds: 2 }
+        Self { name, summary, work, elsewhere: None, env: None, is_portable: false, extents, cold_seconds: 2 }
     }
 
     const fn cargo(name: &'static str, summary: &'static str, commands: &'static [&'static str]) -> Self {
@@ -189,6 +221,11 @@ impl Step {
 
     const fn internal(name: &'static str, summary: &'static str, check: fn(&Workspace) -> Result<(), Stop>) -> Self {
         Self::new(name, summary, Work::Internal(check))
+    }
+
+    const fn elsewhere(mut self, commands: &'static [&'static str]) -> Self {
+        self.elsewhere = Some(commands);
+        self
     }
 
     const fn env(mut self, name: &'static str, value: &'static str) -> Self {
@@ -211,19 +248,32 @@ impl Step {
         self
     }
 
+    /// What there is to do on this platform; `None` if there is nothing.
+    fn work(&self, is_linux: bool) -> Option<Work> {
+        match self.elsewhere {
+            Some([]) if !is_linux => None,
+            Some(commands) if !is_linux => Some(Work::Cargo(commands)),
+            _ => Some(self.work),
+        }
+    }
+
     /// The command that repeats this step alone.
     fn command(&self) -> String {
         let env = self.env.map(|(name, value)| format!("{name}=\"{value}\" ")).unwrap_or_default();
-        match self.work {
+        match self.work(IS_LINUX).unwrap_or(self.work) {
             Work::Cargo([arguments]) if !self.is_portable => format!("{env}cargo {arguments}"),
             Work::Cargo(_) | Work::Internal(_) => format!("cargo xtask test --only {}", self.name),
         }
     }
 
     fn run(&self, workspace: &Workspace) -> Result<(), Stop> {
-        let commands = match self.work {
-            Work::Internal(check) => return check(workspace),
-            Work::Cargo(commands) => commands,
+        let commands = match self.work(IS_LINUX) {
+            None => {
+                println!("skipped: this step needs Linux");
+                return Ok(());
+            }
+            Some(Work::Internal(check)) => return check(workspace),
+            Some(Work::Cargo(commands)) => commands,
         };
         for arguments in commands {
             if commands.len() > 1 {
@@ -256,7 +306,11 @@ fn run_each(workspace: &Workspace, steps: &[&Step]) -> Result<(), Stop> {
         workspace.heading(&format!("{}/{} {}: {}", done + 1, steps.len(), step.name, step.command()));
         let start = Instant::now();
         let result = step.run(workspace);
-        let word = if result.is_ok() { "passed" } else { "FAILED" };
+        let word = match &result {
+            Ok(()) if step.work(IS_LINUX).is_none() => "skipped",
+            Ok(()) => "passed",
+            Err(_) => "FAILED",
+        };
         table += &format!("{:10} {word} {:8.1} s\n", step.name, start.elapsed().as_secs_f64());
         if let Err(Stop::Failed(reason) | Stop::Usage(reason)) = result {
             if !reason.is_empty() {
@@ -314,6 +368,21 @@ mod tests {
             let runs_tests = |step: &&&Step| matches!(step.work, Work::Cargo([command]) if command.contains("nextest"));
             assert!(steps.iter().any(|step| runs_tests(&step)), "{extent:?}");
         }
+    }
+
+    #[test]
+    fn what_needs_linux_is_left_out_elsewhere() {
+        for step in STEPS {
+            let Some(Work::Cargo(commands)) = step.work(false) else { continue };
+            for command in commands {
+                let leaves_out_benches =
+                    !command.contains("--workspace") || command.contains("--exclude rallypoint-bench");
+                assert!(leaves_out_benches && !command.contains("--all-targets"), "{}: {command}", step.name);
+            }
+            assert!(!step.is_portable, "{}: these sockets are the usual ones there", step.name);
+        }
+        assert!(step("fmt").work(false).is_some() && step("examples").work(false).is_none());
+        assert!(matches!(step("tests").work(true), Some(Work::Cargo([all])) if all.contains("--workspace")));
     }
 
     #[test]
