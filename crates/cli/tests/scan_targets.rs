@@ -98,7 +98,10 @@ fn a_thousand_servers_are_queried_at_once() {
     let text = stdout(&output);
     assert_eq!(text.lines().count(), 1_001);
     assert_eq!(text.lines().filter(|line| line.ends_with(",true,")).count(), 20, "{text}");
-    assert_eq!(output.status.code(), Some(4));
+    // Elsewhere only some of so many refusals are noticed before the time is up.
+    let reports_all_refusals = cfg!(all(target_os = "linux", not(rallypoint_portable)));
+    assert!(text.contains(",refused"), "{text}");
+    assert_eq!(output.status.code(), Some(if reports_all_refusals { 4 } else { 1 }));
 }
 
 #[test]

@@ -105,8 +105,7 @@ pub(crate) fn listen(addr: SocketAddr) -> io::Result<Socket> {
     if addr.is_ipv6() {
         socket.set_only_v6(true)?;
     }
-    // Connections that a previous lobby left in TIME_WAIT must not keep this one from starting.
-    socket.set_reuse_address(true)?;
+    rallypoint_udp::prepare_listener(&socket)?;
     // Accepted sockets inherit this option, so it costs nothing per connection. It holds back the last segment of a reply until
     // the FIN, which follows at once, can be sent with it (L14).
     #[cfg(all(target_os = "linux", not(rallypoint_portable)))]

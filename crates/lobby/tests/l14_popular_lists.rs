@@ -1,4 +1,5 @@
-//! A list that many clients request is sent from a file: all clients get the same bytes, and files of old versions are released.
+//! A list that many clients request is sent from a file, where the system has files in memory: all clients get the same bytes, and
+//! files of old versions are released.
 
 use crate::common;
 
@@ -53,7 +54,9 @@ fn l14_all_clients_of_a_popular_list_get_the_same_bytes() {
             connect(lobby.addr()).write_all(&request(LOBBY)).unwrap();
         }
         assert!(lobby.list() == list);
-        eventually("only the latest version has a file", || reply_files() == 1);
+        if cfg!(all(target_os = "linux", not(rallypoint_portable))) {
+            eventually("only the latest version has a file", || reply_files() == 1);
+        }
     }
     lobby.shutdown();
 }

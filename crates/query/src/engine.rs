@@ -3,11 +3,15 @@
 //! What is probed is a group: the addresses of a name, the protocols that a server may speak. The first answer settles the
 //! group; if there is none, the most informative error does.
 
+mod refusal_watch;
 mod thread;
+
+pub(crate) use refusal_watch::is_refusal;
 
 use crate::{Family, PacketObserver, ProbeError, ScanConfig, ScanError, route::local_address_for};
 use rallypoint_query_proto::{Probe, QueryReply};
 use rallypoint_udp::{BindError, EventLoop, EventLoopThread, SocketKind, UdpSocket};
+use refusal_watch::RefusalWatch;
 use std::{
     io::ErrorKind,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -78,10 +82,11 @@ impl ProbeEngine {
     /// If the configuration is invalid, or if the system lacks sockets, threads or random numbers.
     pub fn start(config: &ScanConfig, observer: Option<Box<dyn PacketObserver>>) -> Result<Self, ScanError> {
         config.validate()?;
-        let sockets = bind_sockets(config)?;
+        let (sockets, has_error_queue) = bind_sockets(config)?;
+        let watch = (!has_error_queue).then(|| RefusalWatch::new(config.source.map(|source| source.ip())));
         let (sender, results) = mpsc::channel(MAX_RESULTS);
         let is_stalled = Arc::new(AtomicBool::new(false));
-        let machine = ProbeThread::new(config, sockets.clone(), sender, is_stalled.clone(), observer)?;
+        let machine = ProbeThread::new(config, sockets.clone(), sender, is_stalled.clone(), observer, watch)?;
         let thread = EventLoop::new(sockets)
             .and_then(|event_loop| event_loop.spawn("prober", machine, drop))
             .map_err(ScanError::Thread)?;
@@ -141,8 +146,8 @@ impl ProbeEngine {
     }
 }
 
-/// A socket for each family that is allowed and that this machine has.
-fn bind_sockets(config: &ScanConfig) -> Result<Vec<Arc<UdpSocket>>, BindError> {
+/// A socket for each family that is allowed and that this machine has, and whether they report refusals.
+fn bind_sockets(config: &ScanConfig) -> Result<(Vec<Arc<UdpSocket>>, bool), BindError> {
     let addrs: Vec<SocketAddr> = match config.source {
         Some(source) => vec![source],
         None => [IpAddr::from(Ipv4Addr::UNSPECIFIED), Ipv6Addr::UNSPECIFIED.into()]
@@ -153,11 +158,14 @@ fn bind_sockets(config: &ScanConfig) -> Result<Vec<Arc<UdpSocket>>, BindError> {
     };
     let mut sockets = Vec::new();
     let mut last_error = None;
+    let mut has_error_queue = true;
     for addr in addrs {
         let with_error_queue = |socket: UdpSocket| match socket.enable_error_queue() {
             Ok(()) => Ok(socket),
-            // Without it, a server that refuses is noticed when its time is up.
-            Err(error) if error.kind() == ErrorKind::Unsupported => Ok(socket),
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                has_error_queue = false;
+                Ok(socket)
+            }
             Err(error) => Err(BindError::new(SocketKind::Udp, addr, error)),
         };
         match UdpSocket::bind(addr, RECEIVE_BUFFER).and_then(with_error_queue) {
@@ -167,7 +175,7 @@ fn bind_sockets(config: &ScanConfig) -> Result<Vec<Arc<UdpSocket>>, BindError> {
     }
     match last_error {
         Some(error) if sockets.is_empty() => Err(error),
-        _ => Ok(sockets),
+        _ => Ok((sockets, has_error_queue)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! One probe on a socket of its own.
 
+use crate::engine::is_refusal;
 use rallypoint_machine::Machine;
 use rallypoint_query_proto::{Probe, ProbeOutcome, Prober, ProberConfig, ProberStats};
 use rallypoint_udp::{clock, entropy};
@@ -168,7 +169,7 @@ impl SingleProbe {
     /// Whether an error of the socket is a refusal. Any other error is returned if it has to end the probe.
     fn handle_error(&self, error: Option<io::Error>) -> io::Result<bool> {
         match error {
-            Some(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(true),
+            Some(error) if is_refusal(&error) => Ok(true),
             Some(error) if self.config.fail_on_socket_error && error.kind() != io::ErrorKind::WouldBlock => Err(error),
             _ => Ok(false),
         }

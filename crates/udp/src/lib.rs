@@ -41,7 +41,7 @@ pub use socket::UdpSocket;
 pub use sys::{AsyncListener, AsyncSocket};
 pub use sys::{
     BATCH_SIZE, Poller, SEND_FLAGS, bound_free_memory, is_family_not_supported, is_shortage, is_sigpipe_ignored,
-    is_too_many_open_files,
+    is_too_many_open_files, prepare_listener,
 };
 
 /// Maximum number of bytes that the system puts into one buffer with several datagrams, received (GRO) or to be sent (GSO).

@@ -8,7 +8,7 @@
 //! | | linux | portable |
 //! |---|---|---|
 //! | datagrams | recvmmsg, sendmmsg, GSO, GRO | one per call |
-//! | local addresses, receive times, delivery errors, drops | reported | unknown |
+//! | local addresses, receive times, delivery errors, drops | reported | unknown (a refusal: to connected sockets) |
 //! | waiting | ppoll, a socket pair | polling: epoll, kqueue, IOCP |
 //! | async | `AsyncFd` | `try_io` of tokio's sockets |
 

@@ -56,9 +56,7 @@ fn a_closed_port_is_told_apart_from_silence() {
         Server { keys: silent_keys, ..Server::new(1, "Silent") },
         Server { keys: closed_keys, ..Server::new(2, "Closed") },
     ];
-    // Only Linux reports to a socket without a connection that a port is closed.
-    let reports_closed = cfg!(all(target_os = "linux", not(rallypoint_portable)));
-    let expected = [(8_001, "unreachable"), (8_002, if reports_closed { "port_closed" } else { "unreachable" })];
+    let expected = [(8_001, "unreachable"), (8_002, "port_closed")];
     let html = wait_until("the API has the outcomes of both", || {
         servers.iter().for_each(|server| site.register(server));
         let outcomes = site.json("/api/v1/outcomes")["outcomes"].clone();

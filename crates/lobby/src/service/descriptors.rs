@@ -25,6 +25,7 @@ pub(super) struct Descriptors {
 
 /// Number of file descriptors that each part requests.
 struct DescriptorDemand {
+    reserved: usize,
     connections: usize,
     checks: usize,
     probe_sockets: usize,
@@ -36,6 +37,7 @@ impl Descriptors {
     pub fn claim(options: &LobbyOptions) -> Self {
         let limit = raise_limit().unwrap_or(FALLBACK);
         let demand = DescriptorDemand {
+            reserved: RESERVED,
             connections: options.list.connections,
             checks: options.registry.checks.in_flight,
             probe_sockets: options.probe_sockets.min(ProbePool::MAX_SOCKETS),
@@ -58,7 +60,7 @@ impl Descriptors {
         let shared = (demand.probe_sockets + demand.others).min(limit / 8);
         let probe_sockets = demand.probe_sockets.min(shared.saturating_sub(demand.others).max(shared / 4));
         let others = demand.others.min(shared - probe_sockets);
-        let free = limit - RESERVED.min(limit / 4) - shared;
+        let free = limit - demand.reserved.min(limit / 4) - shared;
         let checks = (free / 4).max(free.saturating_sub(demand.connections)).max(1);
         let lists = free - checks.min(demand.checks).min(free);
         Self { lists: demand.connections.min(lists).max(1), checks, probe_sockets, others }
@@ -101,7 +103,9 @@ mod tests {
     fn share(limit: usize, probe_sockets: usize, others: usize) -> Descriptors {
         let connections = ListLimits::default().connections;
         let checks = Config::default().checks.in_flight;
-        Descriptors::share(limit, &DescriptorDemand { connections, checks, probe_sockets, others })
+        // Not every system has files of popular lists, so this is not the constant.
+        let demand = DescriptorDemand { reserved: 192, connections, checks, probe_sockets, others };
+        Descriptors::share(limit, &demand)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The thread of a [`ProbeEngine`](super::ProbeEngine): groups of probes and their results.
 
-use super::{GroupResult, ProbeFailure, ProbeReply};
+use super::{GroupResult, ProbeFailure, ProbeReply, RefusalWatch};
 use crate::{Direction, PacketObserver, ProbeError, ScanConfig, ScanError, config::ScanConfigError};
 use rallypoint_machine::{DeliveryError, Machine, ReceivedDatagram, SocketIndex, Transmit};
 use rallypoint_query_proto::{Probe, ProbeOutcome, ProbeResult, Prober};
@@ -29,6 +29,8 @@ pub(super) struct ProbeThread {
     is_stalled: Arc<AtomicBool>,
     timeout: Duration,
     observer: Option<Box<dyn PacketObserver>>,
+    /// Unless the sockets report refusals.
+    watch: Option<RefusalWatch>,
 }
 
 /// Probes of which one answer is enough.
@@ -48,6 +50,7 @@ impl ProbeThread {
         results: mpsc::Sender<GroupResult>,
         is_stalled: Arc<AtomicBool>,
         observer: Option<Box<dyn PacketObserver>>,
+        watch: Option<RefusalWatch>,
     ) -> Result<Self, ScanError> {
         Ok(Self {
             prober: Prober::new(config.prober(), entropy::bytes()?).map_err(ScanConfigError::from)?,
@@ -59,6 +62,7 @@ impl ProbeThread {
             is_stalled,
             timeout: config.timeout,
             observer,
+            watch,
         })
     }
 
@@ -141,6 +145,9 @@ impl Machine for ProbeThread {
                 let local = self.sockets[socket.0].local_addr();
                 observer.observe(Direction::Received, local, datagram.from, datagram.bytes);
             }
+            if let Some(watch) = &mut self.watch {
+                watch.handle_reply(&datagram.from);
+            }
             // The prober uses the time for the round trip only, so it may be in the past.
             self.prober.handle_datagram(datagram.received_at.unwrap_or(now), datagram.from, datagram.bytes);
         }
@@ -154,11 +161,27 @@ impl Machine for ProbeThread {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.prober.handle_timeout(now);
+        if let Some(watch) = &mut self.watch {
+            let observer = &mut self.observer;
+            let refused = watch.handle_timeout(now, |direction, local, peer, bytes| {
+                if let Some(observer) = observer {
+                    observer.observe(direction, local, peer, bytes);
+                }
+            });
+            for (server, query) in refused {
+                self.prober.handle_refused(server, &query);
+            }
+        }
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         let start = out.len();
         let transmit = self.prober.poll_transmit(now, out)?;
+        if let Some(watch) = &mut self.watch {
+            for datagram in transmit.datagrams(&out[start..]) {
+                watch.handle_query(now, transmit.to, datagram);
+            }
+        }
         if let Some(observer) = &mut self.observer {
             let socket = self.sockets.iter().find(|socket| socket.local_addr().is_ipv4() == transmit.to.is_ipv4());
             let local = socket.map_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into(), |socket| socket.local_addr());
@@ -187,13 +210,17 @@ impl Machine for ProbeThread {
             drop(room);
             match self.prober.poll_event() {
                 Some(result) => self.handle_result(result),
-                None => return,
+                None => break,
             }
+        }
+        if let Some(watch) = self.watch.as_mut().filter(|_| self.groups.is_empty()) {
+            watch.clear();
         }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.prober.poll_timeout()
+        let watch = self.watch.as_ref().and_then(RefusalWatch::poll_timeout);
+        self.prober.poll_timeout().into_iter().chain(watch).min()
     }
 
     fn max_datagram(&self) -> usize {

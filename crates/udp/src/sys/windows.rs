@@ -5,11 +5,40 @@ use socket2::Socket;
 use std::{io, os::windows::io::AsRawSocket, ptr};
 use windows_sys::Win32::{
     Foundation::{ERROR_NOT_ENOUGH_MEMORY, ERROR_TOO_MANY_OPEN_FILES},
-    Networking::WinSock::{SIO_UDP_CONNRESET, WSAEAFNOSUPPORT, WSAEMFILE, WSAENOBUFS, WSAIoctl},
+    Networking::WinSock::{
+        SIO_UDP_CONNRESET, SO_EXCLUSIVEADDRUSE, SOL_SOCKET, WSAEAFNOSUPPORT, WSAEMFILE, WSAENOBUFS, WSAIoctl,
+        setsockopt,
+    },
 };
 
 /// Flags for sending on a connection: there are no signals.
 pub const SEND_FLAGS: i32 = 0;
+
+/// Prepares a new TCP socket for listening: connections that a previous process left in TIME_WAIT do not keep this one from
+/// binding the port, and no other program can bind it, too.
+///
+/// # Errors
+/// If the system does not support it.
+pub fn prepare_listener(socket: &Socket) -> io::Result<()> {
+    forbid_sharing(socket)
+}
+
+/// Makes the address that the socket will be bound to its own: Windows otherwise lets another program that asks for it
+/// (SO_REUSEADDR) bind the same one and take what arrives.
+pub(crate) fn forbid_sharing(socket: &Socket) -> io::Result<()> {
+    let is_exclusive: u32 = 1;
+    // SAFETY: the value is a BOOL, whose address and size are given; it lives until after the call.
+    let result = unsafe {
+        setsockopt(
+            socket.as_raw_socket() as usize,
+            SOL_SOCKET,
+            SO_EXCLUSIVEADDRUSE,
+            ptr::from_ref(&is_exclusive).cast(),
+            size_of_val(&is_exclusive) as i32,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
 
 /// Prepares a new UDP socket: when a peer has refused a datagram, receiving must not fail with the error that a connection was
 /// reset (10054). Such a report is about one peer, and a socket here has many.

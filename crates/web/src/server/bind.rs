@@ -1,7 +1,7 @@
 //! Binds the listening sockets.
 
 use crate::WebOptions;
-use rallypoint_udp::{BindError, EntropyError, SocketKind};
+use rallypoint_udp::{BindError, EntropyError, SocketKind, prepare_listener};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::{io, net::SocketAddr};
 use thiserror::Error;
@@ -47,7 +47,7 @@ fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
         // IPv4 has a separate socket.
         socket.set_only_v6(true)?;
     }
-    socket.set_reuse_address(true)?;
+    prepare_listener(&socket)?;
     socket.set_nonblocking(true)?;
     // Connections inherit the size. Without it the buffer grows to megabytes for every client that does not read.
     let _ = socket.set_send_buffer_size(SEND_BUFFER);

@@ -7,7 +7,10 @@ use std::io;
 /// Prepares a new UDP socket.
 pub(crate) fn prepare_udp(socket: &Socket) -> io::Result<()> {
     #[cfg(windows)]
-    crate::sys::ignore_refusals(socket)?;
+    {
+        crate::sys::ignore_refusals(socket)?;
+        crate::sys::forbid_sharing(socket)?;
+    }
     #[cfg(not(windows))]
     let _ = socket;
     Ok(())
