@@ -9,7 +9,7 @@
 #![cfg(target_os = "linux")]
 
 use rallypoint_harness::{
-    CABLES, Process, SecondMachine, http_get, is_inside_a_namespace,
+    CABLES, Process, SecondMachine, Signal, http_get, is_inside_a_namespace,
     markdown::{CommandBlock, command_blocks, documents},
     program, rallypoint, run, skip, stdout, wait_for,
 };
@@ -244,8 +244,11 @@ impl<'a> Reader<'a> {
                     assert!(is_ready || !process.has_exited(), "{place}: {command}: {text}{}", process.stderr());
                     is_ready.then_some(())
                 });
-                // The demo is tried alone.
-                if !command.starts_with("rallypoint demo") {
+                // The demo is tried alone, and removes its files when it is asked to end.
+                if command.starts_with("rallypoint demo") {
+                    process.signal(Signal::TERM);
+                    assert!(process.wait().status.success(), "{place}: {command}");
+                } else {
                     self.running.push(process);
                 }
             }
