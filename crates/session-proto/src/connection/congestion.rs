@@ -154,6 +154,8 @@ pub(crate) struct CongestionController {
     /// Losses of transmissions before this one belong to the last loss event.
     recovery_end: u64,
     undo: Option<Undo>,
+    /// Whether the last congestion event was the first one after slow start.
+    follows_slow_start: bool,
     losses: LossHistory,
     trial: Option<Trial>,
     /// Whether slow start was ended by losses that may have been random.
@@ -195,6 +197,7 @@ impl CongestionController {
             epoch: None,
             recovery_end: 0,
             undo: None,
+            follows_slow_start: false,
             losses: LossHistory::default(),
             trial: None,
             is_doubted: false,
@@ -408,6 +411,7 @@ impl CongestionController {
             let held = self.last_rate() * rtt.base().as_secs_f64() / (1.0 - self.losses.floor());
             (held / used).clamp(LONG_QUEUE_DECREASE, MIN_DECREASE)
         };
+        self.follows_slow_start = self.threshold.is_infinite() || self.conservative_until > 0;
         // Fast convergence: a flow whose share shrinks releases more of it.
         self.max_window = if used < self.max_window { used * (1.0 + DECREASE) / 2.0 } else { used };
         self.window = (decrease * used).max(MIN_WINDOW);

@@ -88,9 +88,9 @@ pub(crate) struct SendBuffer {
     oldest_unacked: MessageNumber,
     /// The first number that was never sent. Some above it may have been (S31).
     next_unsent: MessageNumber,
-    /// First and last entry of the list of messages in flight.
     /// A number below that which is withheld (W79).
     skipped: Option<MessageNumber>,
+    /// First and last entry of the list of messages in flight.
     first_in_flight: Option<MessageNumber>,
     last_in_flight: Option<MessageNumber>,
     /// Bytes in flight.

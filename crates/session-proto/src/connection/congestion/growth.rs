@@ -40,6 +40,11 @@ const NO_QUEUE: Duration = Duration::from_micros(500);
 const CONSERVATIVE_ROUNDS: u64 = 10;
 const CONSERVATIVE_GROWTH: f64 = 1.0 / 4.0;
 
+/// After the first congestion event the cubic function is this many seconds ahead. That event shows the window
+/// at which slow start met a full queue, which others may have filled, and not the share of the path: a flow that comes second
+/// would stay there for seconds, and let the others take what they have just released.
+const HEAD_START: f64 = 3.0;
+
 /// Growth per round trip after `QUEUELESS_ROUNDS` without a queue, up to where the window was at the last congestion event: there
 /// is room on the path. After `FREE_ROUNDS` without a queue, the path has become faster than it was then.
 const QUEUELESS_GROWTH: f64 = 1.0 / 4.0;
@@ -82,7 +87,8 @@ impl CongestionController {
         let epoch = self.epoch.get_or_insert_with(|| {
             *max_window = max_window.max(window);
             let k = ((*max_window - window) / (CUBIC_SCALE * segment)).cbrt();
-            Epoch { start: now, k, reno_window: window }
+            let head_start = if self.follows_slow_start { HEAD_START } else { 0.0 };
+            Epoch { start: now, k: k - head_start, reno_window: window }
         });
         let time = (now.saturating_duration_since(epoch.start) + rtt.smoothed()).as_secs_f64() - epoch.k;
         let target = CUBIC_SCALE * segment * time * time * time + self.max_window;
