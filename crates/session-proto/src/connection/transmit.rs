@@ -300,7 +300,10 @@ impl Connection {
     }
 
     fn on_sent(&mut self, now: Instant, number: MessageNumber, transmission: Transmission, len: usize) {
-        self.send.pacer.on_send(len);
+        // What requests draw has a budget of its own. It passes the pacer, which would else make the stream wait for all of it.
+        if transmission != Transmission::Resend || !self.send.buffer.is_acked(number) {
+            self.send.pacer.on_send(len);
+        }
         if transmission == Transmission::Copy {
             self.send.buffer.on_copy_sent();
             self.send.redundancy.on_copy(now, len);
