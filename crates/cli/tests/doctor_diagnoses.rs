@@ -215,6 +215,7 @@ fn a_ban_is_reported_at_once() {
     ban.args(["admin", "--url", &lobby.url(), "ban", "127.0.0.1", "--reason", "floods"]);
     let output = ban.env("RALLYPOINT_ADMIN_TOKEN", TOKEN).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
+    lobby.wait_for_list("the server is removed", <[_]>::is_empty);
     let (text, code) = doctor(home.path(), lobby.v4(), &[&at, "--api", &lobby.url()]);
     assert_eq!(code, 1, "{text}");
     assert!(text.contains("problem  listed    the server is not in the list"), "{text}");
