@@ -234,9 +234,9 @@ impl Shared {
         // without registering the socket.
         let mut step = Step::Again;
         while step == Step::Again && connection.exchange.phase() != Phase::Drain {
-            step = connection.exchange.advance(&connection.socket, &self.replies, &self.counters);
+            // The table has to know each phase before the next one begins: a shutdown closes connections without a request.
+            step = self.advance(&mut connection);
         }
-        self.record(&mut connection, step);
         match step {
             Step::Again => self.drain_queue.push(connection),
             Step::Read | Step::Write => {
