@@ -1,17 +1,16 @@
 //! The async client with channels.
 
 use crate::{
-    ChannelMessage, ClientChannels, ClientOptions, ConnectError, LinkConditions, NotAcknowledged, PolledChannelClient,
-    SetupError,
+    ChannelMessage, ClientChannels, ClientOptions, ConnectError, PolledChannelClient,
+    client_methods::async_client_methods,
+    client_task::{self, ClientInterest},
     driver_task::{DriverTask, PolledSession},
     socket_driver::DriveState,
 };
-use rallypoint_session_proto::{
-    ChannelIndex, ClientEvent, ConnectionStats, DisconnectReason, LoginError, MessageId, SendError,
-};
-use rallypoint_udp::{BindError, SocketKind, UdpSocket};
+use rallypoint_session_proto::{ChannelIndex, ClientEvent, DisconnectReason, MessageId, SendError};
+use rallypoint_udp::UdpSocket;
 use std::{
-    fmt, io,
+    fmt,
     net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
@@ -40,19 +39,9 @@ pub struct AsyncChannelClient {
     send_timeout: Duration,
 }
 
-/// What a caller waits for.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum ChannelClientInterest {
-    /// The next event.
-    Event,
-    /// Room in a channel for a message of this length.
-    Room(ChannelIndex, usize),
-    /// The end of the client.
-    Closed,
-}
-
 impl PolledSession for PolledChannelClient {
-    type Interest = ChannelClientInterest;
+    /// Room is that of a channel for a message of this length.
+    type Interest = ClientInterest<(ChannelIndex, usize)>;
 
     fn sockets(&self) -> &[Arc<UdpSocket>] {
         self.sockets()
@@ -62,11 +51,11 @@ impl PolledSession for PolledChannelClient {
         self.drive(now)
     }
 
-    fn is_ready(&mut self, interest: ChannelClientInterest) -> bool {
+    fn is_ready(&mut self, interest: Self::Interest) -> bool {
         match interest {
-            ChannelClientInterest::Event => self.has_event() || self.is_closed(),
-            ChannelClientInterest::Room(channel, length) => self.has_room(channel, length),
-            ChannelClientInterest::Closed => self.is_closed(),
+            ClientInterest::Event => self.has_event() || self.is_closed(),
+            ClientInterest::Room((channel, length)) => self.has_room(channel, length),
+            ClientInterest::Closed => self.is_closed(),
         }
     }
 }
@@ -85,14 +74,7 @@ impl AsyncChannelClient {
     ) -> Result<Self, ConnectError> {
         let options = options.into();
         let channels = channels.into();
-        let mut last = None;
-        for addr in tokio::net::lookup_host(server).await.map_err(ConnectError::Resolve)? {
-            match Self::connect_to(addr, options.clone(), channels.clone()).await {
-                Err(error @ ConnectError::Login(LoginError::TimedOut)) => last = Some(error),
-                result => return result,
-            }
-        }
-        Err(last.unwrap_or_else(|| ConnectError::Resolve(io::ErrorKind::NotFound.into())))
+        client_task::connect_any(server, |addr| Self::connect_to(addr, options.clone(), channels.clone())).await
     }
 
     async fn connect_to(
@@ -103,14 +85,8 @@ impl AsyncChannelClient {
         let send_timeout = options.send_timeout;
         let client = PolledChannelClient::connect_to(server, options, channels)?;
         let local = client.local_addr();
-        let driver = DriverTask::start(client)
-            .map_err(|error| SetupError::from(BindError::new(SocketKind::Udp, local, error)))?;
-        let attempt = |client: &mut PolledChannelClient| match client.next_event(&mut ChannelMessage::default()) {
-            Some(ClientEvent::Connected) => Some(Ok(())),
-            Some(ClientEvent::LoginFailed(error)) => Some(Err(error)),
-            _ => None,
-        };
-        driver.wait_for(ChannelClientInterest::Event, attempt).await?;
+        let next_event = |client: &mut PolledChannelClient| client.next_event(&mut ChannelMessage::default());
+        let driver = client_task::log_in(client, local, next_event).await?;
         Ok(Self { driver, send_timeout })
     }
 
@@ -121,11 +97,9 @@ impl AsyncChannelClient {
     /// Why the session has ended.
     pub async fn recv(&self, message: &mut ChannelMessage) -> Result<(), DisconnectReason> {
         loop {
-            match self.next_event(message).await {
-                Some(ClientEvent::Message) => return Ok(()),
-                Some(ClientEvent::Disconnected(reason)) if self.is_closed() => return Err(reason),
-                Some(_) => {}
-                None => return Err(DisconnectReason::Closed),
+            let event = self.next_event(message).await;
+            if let Some(result) = client_task::recv_result(event, || self.is_closed()) {
+                return result;
             }
         }
     }
@@ -143,7 +117,7 @@ impl AsyncChannelClient {
                 None => client.is_closed().then_some(None),
             }
         };
-        self.driver.wait_for(ChannelClientInterest::Event, attempt).await
+        self.driver.wait_for(ClientInterest::Event, attempt).await
     }
 
     /// Sends a message on a channel. Waits while the queue of the channel is full, for
@@ -153,14 +127,8 @@ impl AsyncChannelClient {
     /// If there is no session or no such channel, the message is too large, or there was no room in time: then the message is
     /// not sent.
     pub async fn send(&self, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
-        let attempt = |client: &mut PolledChannelClient| match client.send(channel, message) {
-            Err(SendError::WouldBlock) => None,
-            result => Some(result),
-        };
-        let sent = self.driver.wait_for(ChannelClientInterest::Room(channel, message.len()), attempt);
-        let sent = tokio::time::timeout(self.send_timeout, sent).await.unwrap_or(Err(SendError::TimedOut));
-        self.driver.wake();
-        sent
+        let room = ClientInterest::Room((channel, message.len()));
+        self.driver.send(room, self.send_timeout, |client| client.send(channel, message)).await
     }
 
     /// Sends a message on a channel, or fails at once if there is no room.
@@ -171,53 +139,7 @@ impl AsyncChannelClient {
         self.driver.command(|client| client.send(channel, message))
     }
 
-    /// Ends the session: sends the messages that are left, disconnects, and waits until that is done, for a few seconds at
-    /// most.
-    ///
-    /// # Errors
-    /// If the server has not acknowledged everything that was sent, in this session or in an earlier one.
-    pub async fn close(self) -> Result<(), NotAcknowledged> {
-        self.driver.command(PolledChannelClient::close);
-        self.driver.wait_for(ChannelClientInterest::Closed, |client| client.is_closed().then_some(())).await;
-        let is_delivered = self.driver.with(|client| client.is_delivered());
-        self.driver.stop().await;
-        if is_delivered { Ok(()) } else { Err(NotAcknowledged) }
-    }
-
-    /// Current round-trip time, loss and throughput of the connection, while there is one.
-    #[must_use]
-    pub fn stats(&self) -> Option<ConnectionStats> {
-        self.driver.with(|client| client.stats())
-    }
-
-    /// Whether messages can be sent.
-    #[must_use]
-    pub fn is_connected(&self) -> bool {
-        self.driver.with(|client| client.is_connected())
-    }
-
-    /// Whether the client is closed for good: when the pending events are polled, there will be no further ones.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.driver.with(|client| client.is_closed())
-    }
-
-    /// The server's address.
-    #[must_use]
-    pub fn server(&self) -> SocketAddr {
-        self.driver.with(|client| client.server())
-    }
-
-    /// The local address of the socket.
-    #[must_use]
-    pub fn local_addr(&self) -> SocketAddr {
-        self.driver.with(|client| client.local_addr())
-    }
-
-    /// Simulates a bad network from now on, or no longer.
-    pub fn set_link_conditions(&self, conditions: Option<LinkConditions>) {
-        self.driver.command(|client| client.set_link_conditions(conditions));
-    }
+    async_client_methods!();
 }
 
 impl fmt::Debug for AsyncChannelClient {

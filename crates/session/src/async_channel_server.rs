@@ -1,19 +1,16 @@
 //! The async server with channels.
 
 use crate::{
-    ChannelMessage, LinkConditions, PolledChannelServer, ServerChannels, ServerOptions, SetupError,
+    ChannelMessage, PolledChannelServer, ServerChannels, ServerOptions, SetupError,
     driver_task::{DriverTask, PolledSession},
-    server::SHUTDOWN_TIMEOUT,
+    server_methods::async_server_methods,
+    server_task::{self, SHUTDOWN_TIMEOUT, ServerInterest},
     socket_driver::DriveState,
 };
-use rallypoint_query_proto::ServerInfo;
-use rallypoint_session_proto::{
-    ChannelIndex, ConnectionStats, EndpointStats, MessageId, NewPlayer, PlayerId, SendError, ServerEvent,
-};
-use rallypoint_udp::{BindError, SocketKind, UdpSocket};
+use rallypoint_session_proto::{ChannelIndex, MessageId, NewPlayer, PlayerId, SendError, ServerEvent};
+use rallypoint_udp::UdpSocket;
 use std::{
     fmt,
-    net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -53,21 +50,9 @@ pub struct AsyncChannelServer {
     send_timeout: Duration,
 }
 
-/// What a caller waits for.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum ChannelServerInterest {
-    /// The next event.
-    Event,
-    /// A message of this player, or the end of its session.
-    Message(PlayerId),
-    /// Room in a channel to this player for a message of this length, or the end of its session.
-    Room(PlayerId, ChannelIndex, usize),
-    /// The end of all sessions.
-    Empty,
-}
-
 impl PolledSession for PolledChannelServer {
-    type Interest = ChannelServerInterest;
+    /// Room is that of a channel for a message of this length.
+    type Interest = ServerInterest<(ChannelIndex, usize)>;
 
     fn sockets(&self) -> &[Arc<UdpSocket>] {
         self.sockets()
@@ -77,12 +62,12 @@ impl PolledSession for PolledChannelServer {
         self.drive(now)
     }
 
-    fn is_ready(&mut self, interest: ChannelServerInterest) -> bool {
+    fn is_ready(&mut self, interest: Self::Interest) -> bool {
         match interest {
-            ChannelServerInterest::Event => self.has_event(),
-            ChannelServerInterest::Message(player) => self.is_readable(player) || !self.is_active(player),
-            ChannelServerInterest::Room(player, channel, length) => self.has_room(player, channel, length),
-            ChannelServerInterest::Empty => !self.has_sessions(),
+            ServerInterest::Event => self.has_event(),
+            ServerInterest::Message(player) => self.is_readable(player) || !self.is_active(player),
+            ServerInterest::Room(player, (channel, length)) => self.has_room(player, channel, length),
+            ServerInterest::Empty => !self.has_sessions(),
         }
     }
 }
@@ -99,9 +84,8 @@ impl AsyncChannelServer {
         let options = options.into();
         let send_timeout = options.send_timeout;
         let server = PolledChannelServer::bind(options, channels)?;
-        // There is always a socket.
-        let addr = server.local_addrs().next().unwrap_or_else(|| ([0, 0, 0, 0], 0).into());
-        let driver = DriverTask::start(server).map_err(|error| BindError::new(SocketKind::Udp, addr, error))?;
+        let local = server.local_addrs().next();
+        let driver = server_task::start(server, local)?;
         Ok(Self { driver, send_timeout })
     }
 
@@ -113,21 +97,13 @@ impl AsyncChannelServer {
             self.wake_for_replies(server);
             event
         };
-        self.driver.wait_for(ChannelServerInterest::Event, attempt).await
+        self.driver.wait_for(ServerInterest::Event, attempt).await
     }
 
     /// The next player who is accepted. Other events are dropped: messages are read with [`recv`](Self::recv). For a server
     /// that does not decide on logins itself.
     pub async fn accept(&self) -> NewPlayer {
-        let attempt = |server: &mut PolledChannelServer| {
-            while server.has_event() {
-                if let Some(ServerEvent::Connected(new)) = server.next_event_without_messages() {
-                    return Some(new);
-                }
-            }
-            None
-        };
-        self.driver.wait_for(ChannelServerInterest::Event, attempt).await
+        self.driver.wait_for(ServerInterest::Event, PolledChannelServer::next_player).await
     }
 
     /// Copies the next message of a player into `message`. Returns false when the player's session has ended and all its
@@ -138,7 +114,7 @@ impl AsyncChannelServer {
             self.wake_for_replies(server);
             (received || !server.is_active(player)).then_some(received)
         };
-        self.driver.wait_for(ChannelServerInterest::Message(player), attempt).await
+        self.driver.wait_for(ServerInterest::Message(player), attempt).await
     }
 
     /// Sends a message to a player on a channel. Waits while the queue of the channel is full, for
@@ -148,14 +124,8 @@ impl AsyncChannelServer {
     /// If there is no such player or channel, the message is too large, or there was no room in time: then the message is not
     /// sent.
     pub async fn send(&self, player: PlayerId, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
-        let attempt = |server: &mut PolledChannelServer| match server.send(player, channel, message) {
-            Err(SendError::WouldBlock) => None,
-            result => Some(result),
-        };
-        let sent = self.driver.wait_for(ChannelServerInterest::Room(player, channel, message.len()), attempt);
-        let sent = tokio::time::timeout(self.send_timeout, sent).await.unwrap_or(Err(SendError::TimedOut));
-        self.driver.wake();
-        sent
+        let room = ServerInterest::Room(player, (channel, message.len()));
+        self.driver.send(room, self.send_timeout, |server| server.send(player, channel, message)).await
     }
 
     /// Sends a message to a player on a channel, or fails at once if there is no room.
@@ -203,8 +173,7 @@ impl AsyncChannelServer {
     /// Disconnects all players with this reason, and waits until that is done, for a few seconds at most.
     pub async fn shutdown(self, reason: &str) {
         self.driver.command(|server| server.disconnect_all(reason));
-        let is_empty =
-            self.driver.wait_for(ChannelServerInterest::Empty, |server| (!server.has_sessions()).then_some(()));
+        let is_empty = self.driver.wait_for(ServerInterest::Empty, |server| (!server.has_sessions()).then_some(()));
         // Queues are sent first; and a player may log in only now. So this may time out.
         let _ = tokio::time::timeout(2 * SHUTDOWN_TIMEOUT, is_empty).await;
         self.driver.stop().await;
@@ -222,52 +191,7 @@ impl AsyncChannelServer {
         self.driver.with(|server| server.has_channels(player))
     }
 
-    /// Current round-trip time, loss and throughput of a player's connection.
-    #[must_use]
-    pub fn stats(&self, player: PlayerId) -> Option<ConnectionStats> {
-        self.driver.with(|server| server.stats(player))
-    }
-
-    /// The current address of a player. A player can claim the address of another host, so use
-    /// [`validated_addr`](Self::validated_addr) for anything with consequences for an address.
-    #[must_use]
-    pub fn peer_addr(&self, player: PlayerId) -> Option<SocketAddr> {
-        self.driver.with(|server| Some(server.connection(player)?.peer()))
-    }
-
-    /// The last validated address of a player, which is at least that of the login (S31).
-    #[must_use]
-    pub fn validated_addr(&self, player: PlayerId) -> Option<SocketAddr> {
-        self.driver.with(|server| Some(server.connection(player)?.validated_peer()))
-    }
-
-    /// Whether a player's messages are encrypted.
-    #[must_use]
-    pub fn is_encrypted(&self, player: PlayerId) -> Option<bool> {
-        self.driver.with(|server| Some(server.connection(player)?.is_encrypted()))
-    }
-
-    /// Counters of the whole server.
-    #[must_use]
-    pub fn endpoint_stats(&self) -> EndpointStats {
-        self.driver.with(|server| server.endpoint_stats())
-    }
-
-    /// Sets what queries are answered with.
-    pub fn set_info(&self, info: &ServerInfo) {
-        self.driver.with(|server| server.set_info(info));
-    }
-
-    /// The addresses that the server listens on, with the actual ports.
-    #[must_use]
-    pub fn local_addrs(&self) -> Vec<SocketAddr> {
-        self.driver.with(|server| server.local_addrs().collect())
-    }
-
-    /// Simulates a bad network from now on, or no longer.
-    pub fn set_link_conditions(&self, conditions: Option<LinkConditions>) {
-        self.driver.command(|server| server.set_link_conditions(conditions));
-    }
+    async_server_methods!();
 
     /// Receipts and credits of messages that were read are sent now, and not with the next datagram.
     fn wake_for_replies(&self, server: &mut PolledChannelServer) {

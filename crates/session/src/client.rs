@@ -1,14 +1,16 @@
 //! The async client.
 
 use crate::{
-    ClientOptions, ConnectError, LinkConditions, NotAcknowledged, PolledClient, SetupError,
+    ClientOptions, ConnectError, PolledClient,
+    client_methods::async_client_methods,
+    client_task::{self, ClientInterest},
     driver_task::{DriverTask, PolledSession},
     socket_driver::DriveState,
 };
-use rallypoint_session_proto::{ClientEvent, ConnectionStats, DisconnectReason, LoginError, SendError};
-use rallypoint_udp::{BindError, SocketKind, UdpSocket};
+use rallypoint_session_proto::{ClientEvent, DisconnectReason, SendError};
+use rallypoint_udp::UdpSocket;
 use std::{
-    fmt, io,
+    fmt,
     net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
@@ -33,19 +35,8 @@ pub struct SessionClient {
     send_timeout: Duration,
 }
 
-/// What a caller waits for.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum ClientInterest {
-    /// The next event.
-    Event,
-    /// Room in the send window.
-    Room,
-    /// The end of the client.
-    Closed,
-}
-
 impl PolledSession for PolledClient {
-    type Interest = ClientInterest;
+    type Interest = ClientInterest<()>;
 
     fn sockets(&self) -> &[Arc<UdpSocket>] {
         self.sockets()
@@ -55,10 +46,10 @@ impl PolledSession for PolledClient {
         self.drive(now)
     }
 
-    fn is_ready(&mut self, interest: ClientInterest) -> bool {
+    fn is_ready(&mut self, interest: ClientInterest<()>) -> bool {
         match interest {
             ClientInterest::Event => self.has_event() || self.is_closed(),
-            ClientInterest::Room => self.is_writable_or_closed(),
+            ClientInterest::Room(()) => self.is_writable_or_closed(),
             ClientInterest::Closed => self.is_closed(),
         }
     }
@@ -73,28 +64,14 @@ impl SessionClient {
     /// not answer.
     pub async fn connect(server: impl ToSocketAddrs, options: impl Into<ClientOptions>) -> Result<Self, ConnectError> {
         let options = options.into();
-        let mut last = None;
-        for addr in tokio::net::lookup_host(server).await.map_err(ConnectError::Resolve)? {
-            match Self::connect_to(addr, options.clone()).await {
-                Err(error @ ConnectError::Login(LoginError::TimedOut)) => last = Some(error),
-                result => return result,
-            }
-        }
-        Err(last.unwrap_or_else(|| ConnectError::Resolve(io::ErrorKind::NotFound.into())))
+        client_task::connect_any(server, |addr| Self::connect_to(addr, options.clone())).await
     }
 
     async fn connect_to(server: SocketAddr, options: ClientOptions) -> Result<Self, ConnectError> {
         let send_timeout = options.send_timeout;
         let client = PolledClient::connect_to(server, options)?;
         let local = client.local_addr();
-        let driver = DriverTask::start(client)
-            .map_err(|error| SetupError::from(BindError::new(SocketKind::Udp, local, error)))?;
-        let attempt = |client: &mut PolledClient| match client.next_event(&mut Vec::new()) {
-            Some(ClientEvent::Connected) => Some(Ok(())),
-            Some(ClientEvent::LoginFailed(error)) => Some(Err(error)),
-            _ => None,
-        };
-        driver.wait_for(ClientInterest::Event, attempt).await?;
+        let driver = client_task::log_in(client, local, |client| client.next_event(&mut Vec::new())).await?;
         Ok(Self { driver, send_timeout })
     }
 
@@ -114,11 +91,9 @@ impl SessionClient {
     /// Why the session has ended.
     pub async fn recv_into(&self, message: &mut Vec<u8>) -> Result<(), DisconnectReason> {
         loop {
-            match self.next_event(message).await {
-                Some(ClientEvent::Message) => return Ok(()),
-                Some(ClientEvent::Disconnected(reason)) if self.is_closed() => return Err(reason),
-                Some(_) => {}
-                None => return Err(DisconnectReason::Closed),
+            let event = self.next_event(message).await;
+            if let Some(result) = client_task::recv_result(event, || self.is_closed()) {
+                return result;
             }
         }
     }
@@ -138,14 +113,7 @@ impl SessionClient {
     /// # Errors
     /// If the message is too large or empty, there is no session, or there was no room in time: then the message is not sent.
     pub async fn send(&self, message: &[u8]) -> Result<(), SendError> {
-        let attempt = |client: &mut PolledClient| match client.send(message) {
-            Err(SendError::WouldBlock) => None,
-            result => Some(result),
-        };
-        let sent = self.driver.wait_for(ClientInterest::Room, attempt);
-        let sent = tokio::time::timeout(self.send_timeout, sent).await.unwrap_or(Err(SendError::TimedOut));
-        self.driver.wake();
-        sent
+        self.driver.send(ClientInterest::Room(()), self.send_timeout, |client| client.send(message)).await
     }
 
     /// Sends a message, reliably, or fails at once if there is no room.
@@ -156,59 +124,13 @@ impl SessionClient {
         self.driver.command(|client| client.send(message))
     }
 
-    /// Ends the session: delivers the messages that are left, disconnects, and waits until that is done, for little more than
-    /// 2 s at most.
-    ///
-    /// # Errors
-    /// If the server has not acknowledged everything that was sent, in this session or in an earlier one.
-    pub async fn close(self) -> Result<(), NotAcknowledged> {
-        self.driver.command(PolledClient::close);
-        self.driver.wait_for(ClientInterest::Closed, |client| client.is_closed().then_some(())).await;
-        let is_delivered = self.driver.with(|client| client.is_delivered());
-        self.driver.stop().await;
-        if is_delivered { Ok(()) } else { Err(NotAcknowledged) }
-    }
-
-    /// Current round-trip time, loss and throughput of the connection, while there is one.
-    #[must_use]
-    pub fn stats(&self) -> Option<ConnectionStats> {
-        self.driver.with(|client| client.stats())
-    }
-
-    /// Whether messages can be sent.
-    #[must_use]
-    pub fn is_connected(&self) -> bool {
-        self.driver.with(|client| client.is_connected())
-    }
-
-    /// Whether the client is closed for good: when the pending events are polled, there will be no further ones.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.driver.with(|client| client.is_closed())
-    }
-
     /// Maximum length of a message in bytes, while there is a connection (S33).
     #[must_use]
     pub fn max_message(&self) -> Option<usize> {
         self.driver.with(|client| client.max_message())
     }
 
-    /// The server's address.
-    #[must_use]
-    pub fn server(&self) -> SocketAddr {
-        self.driver.with(|client| client.server())
-    }
-
-    /// The local address of the socket.
-    #[must_use]
-    pub fn local_addr(&self) -> SocketAddr {
-        self.driver.with(|client| client.local_addr())
-    }
-
-    /// Simulates a bad network from now on, or no longer.
-    pub fn set_link_conditions(&self, conditions: Option<LinkConditions>) {
-        self.driver.command(|client| client.set_link_conditions(conditions));
-    }
+    async_client_methods!();
 }
 
 impl fmt::Debug for SessionClient {

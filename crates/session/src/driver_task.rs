@@ -2,19 +2,20 @@
 
 use crate::socket_driver::DriveState;
 use rallypoint_machine::SocketIndex;
+use rallypoint_session_proto::SendError;
 use rallypoint_udp::{AsyncSocket, UdpSocket, clock};
 use std::{
     future::poll_fn,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Poll, Waker},
-    time::Instant,
+    time::{Duration, Instant},
 };
 use tokio::{sync::Notify, task::JoinHandle, time};
 
 /// A polled client or server that a task can drive.
 pub(crate) trait PolledSession: Send + 'static {
-    /// What a caller can wait for.
+    /// The conditions that a caller can wait for.
     type Interest: Copy + PartialEq + Send;
 
     fn sockets(&self) -> &[Arc<UdpSocket>];
@@ -77,6 +78,22 @@ impl<S: PolledSession> DriverTask<S> {
             Poll::Pending
         })
         .await
+    }
+
+    /// Calls `send` whenever there may be room for its message, until the message is accepted or refused, or `timeout` has passed.
+    pub async fn send<R>(
+        &self,
+        room: S::Interest,
+        timeout: Duration,
+        mut send: impl FnMut(&mut S) -> Result<R, SendError>,
+    ) -> Result<R, SendError> {
+        let attempt = |session: &mut S| match send(session) {
+            Err(SendError::WouldBlock) => None,
+            result => Some(result),
+        };
+        let sent = time::timeout(timeout, self.wait_for(room, attempt)).await;
+        self.wake();
+        sent.unwrap_or(Err(SendError::TimedOut))
     }
 
     /// Wakes the task, which drives the session.

@@ -66,6 +66,9 @@ mod async_channel_server;
 mod channel_options;
 #[cfg(feature = "async")]
 mod client;
+mod client_methods;
+#[cfg(feature = "async")]
+mod client_task;
 #[cfg(feature = "async")]
 mod driver_task;
 mod entropy_refresh;
@@ -82,6 +85,10 @@ mod polled_client;
 mod polled_server;
 #[cfg(feature = "async")]
 mod server;
+mod server_methods;
+#[cfg(feature = "async")]
+mod server_task;
+mod session_machine;
 mod socket_driver;
 
 #[cfg(feature = "async")]

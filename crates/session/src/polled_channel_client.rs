@@ -1,22 +1,21 @@
 //! The client with channels, for game loops: one call per frame, no thread, no runtime.
 
 use crate::{
-    ChannelMessage, ClientChannels, ClientOptions, ConnectError, LinkConditions, SetupError,
+    ChannelMessage, ClientChannels, ClientOptions, ConnectError, SetupError,
     channel_options::check_stream,
-    entropy_refresh::EntropyRefresh,
-    poll_interval::PollInterval,
+    client_methods::polled_client_methods,
     polled_client::bind_client,
     socket_driver::{DriveState, SocketDriver},
 };
 use rallypoint_session_proto::{
-    ChannelClient, ChannelClientConfig, ChannelIndex, ClientEvent, Connection, ConnectionStats, MessageId, SendError,
+    ChannelClient, ChannelClientConfig, ChannelIndex, ClientEvent, Connection, MessageId, SendError,
 };
 use rallypoint_udp::{UdpSocket, clock, entropy};
 use std::{
     fmt,
-    net::{Ipv4Addr, SocketAddr, ToSocketAddrs},
+    net::{SocketAddr, ToSocketAddrs},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 /// A [`PolledClient`](crate::PolledClient) whose session has channels: call [`poll`](Self::poll) once per frame; nothing happens
@@ -59,11 +58,9 @@ use std::{
 /// ```
 pub struct PolledChannelClient {
     driver: SocketDriver<ChannelClient>,
-    entropy: EntropyRefresh,
-    poll_interval: PollInterval,
     next_event: Option<ClientEvent>,
     is_readable: bool,
-    /// A message was read whose sender has to be told so.
+    /// Whether a message was read that the sender expects a receipt or credit for.
     has_replies: bool,
 }
 
@@ -95,32 +92,16 @@ impl PolledChannelClient {
         let client = ChannelClient::new(clock::now(), server, config, entropy::bytes()?)?;
         Ok(Self {
             driver: SocketDriver::new(client, vec![Arc::new(socket)], options.link_conditions),
-            entropy: EntropyRefresh::default(),
-            poll_interval: PollInterval::default(),
             next_event: None,
             is_readable: false,
             has_replies: false,
         })
     }
 
-    /// Receives datagrams, handles expired timers, and sends what is due. Call it once per frame.
-    pub fn poll(&mut self) {
-        let now = clock::now();
-        let interval = self.poll_interval.record(now);
-        self.driver.machine_mut().set_poll_interval(interval);
-        self.drive(now);
-    }
-
     /// Sends the messages passed to [`send`](Self::send) since [`poll`](Self::poll), as far as the network admits them. Call it
     /// at the end of a frame, so that they are sent now and not with the next frame.
     pub fn flush(&mut self) {
         self.driver.transmit(clock::now());
-    }
-
-    /// Waits until a datagram arrives, a timer expires, or `timeout` has passed. For loops without frames.
-    pub fn wait(&mut self, timeout: Duration) {
-        self.poll_interval.on_wait();
-        self.driver.wait(timeout);
     }
 
     /// The next event. With [`ClientEvent::Message`], the message is copied into `message`.
@@ -161,18 +142,6 @@ impl PolledChannelClient {
         self.driver.machine_mut().close(clock::now());
     }
 
-    /// Whether messages can be sent.
-    #[must_use]
-    pub fn is_connected(&self) -> bool {
-        self.client().is_connected()
-    }
-
-    /// Whether the client is closed for good: when the pending events are polled, there will be no further ones.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.client().is_closed()
-    }
-
     /// Whether the server has acknowledged every message passed to [`send`](Self::send), in this session and in earlier ones.
     /// Messages that were replaced or have expired do not count.
     #[must_use]
@@ -186,29 +155,7 @@ impl PolledChannelClient {
         self.client().connection()
     }
 
-    /// Current round-trip time, loss and throughput of the connection, while there is one.
-    #[must_use]
-    pub fn stats(&self) -> Option<ConnectionStats> {
-        self.connection().map(Connection::stats)
-    }
-
-    /// The server's address.
-    #[must_use]
-    pub fn server(&self) -> SocketAddr {
-        self.client().server()
-    }
-
-    /// The local address of the socket.
-    #[must_use]
-    pub fn local_addr(&self) -> SocketAddr {
-        // There is always one socket.
-        self.driver.local_addrs().next().unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into())
-    }
-
-    /// Simulates a bad network from now on, or no longer.
-    pub fn set_link_conditions(&mut self, conditions: Option<LinkConditions>) {
-        self.driver.set_link_conditions(conditions);
-    }
+    polled_client_methods!();
 }
 
 /// For the driver task.
@@ -218,9 +165,6 @@ impl PolledChannelClient {
     }
 
     pub(crate) fn drive(&mut self, now: Instant) -> DriveState {
-        if let Some(entropy) = self.entropy.poll(now) {
-            self.driver.machine_mut().mix_entropy(&entropy);
-        }
         self.driver.drive(now)
     }
 
@@ -242,7 +186,7 @@ impl PolledChannelClient {
         self.client().has_room(channel, length) || !self.is_connected()
     }
 
-    /// Whether the server has to be told about messages that were read. Each time is reported once.
+    /// Whether receipts or credits of messages that were read have to be sent. Reported once.
     pub(crate) fn take_has_replies(&mut self) -> bool {
         std::mem::take(&mut self.has_replies)
     }

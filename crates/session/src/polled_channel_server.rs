@@ -1,25 +1,16 @@
 //! The server with channels, for game loops: one call per frame, no thread, no runtime.
 
 use crate::{
-    ChannelMessage, LinkConditions, ServerChannels, ServerOptions, SetupError,
+    ChannelMessage, ServerChannels, ServerOptions, SetupError,
     channel_options::check_stream,
-    entropy_refresh::EntropyRefresh,
-    poll_interval::PollInterval,
+    server_methods::polled_server_methods,
     socket_driver::{self, DriveState, SocketDriver},
 };
-use rallypoint_query_proto::{ServerInfo, SessionReplies};
 use rallypoint_session_proto::{
-    ChannelIndex, ChannelServer, ChannelServerConfig, Connection, ConnectionStats, EndpointStats, MessageId, PlayerId,
-    QueryReplies, SendError, ServerEvent,
+    ChannelIndex, ChannelServer, ChannelServerConfig, MessageId, PlayerId, SendError, ServerEvent,
 };
 use rallypoint_udp::{UdpSocket, clock, entropy};
-use std::{
-    collections::VecDeque,
-    fmt,
-    net::SocketAddr,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::VecDeque, fmt, sync::Arc, time::Instant};
 
 /// A [`PolledServer`](crate::PolledServer) whose sessions have channels: call [`poll`](Self::poll) once per frame; nothing happens
 /// in between.
@@ -52,13 +43,11 @@ use std::{
 /// ```
 pub struct PolledChannelServer {
     driver: SocketDriver<ChannelServer>,
-    entropy: EntropyRefresh,
-    poll_interval: PollInterval,
     /// Players with messages to read, each once; they are read in turn.
     readable: VecDeque<PlayerId>,
     /// Events that are polled already.
     events: VecDeque<ServerEvent>,
-    /// A message was read whose sender has to be told so.
+    /// Whether a message was read that the sender expects a receipt or credit for.
     has_replies: bool,
 }
 
@@ -81,50 +70,16 @@ impl PolledChannelServer {
         let server = ChannelServer::new(now, config, entropy::bytes()?)?;
         Ok(Self {
             driver: SocketDriver::new(server, sockets, options.link_conditions),
-            entropy: EntropyRefresh::default(),
-            poll_interval: PollInterval::default(),
             readable: VecDeque::new(),
             events: VecDeque::new(),
             has_replies: false,
         })
     }
 
-    /// Receives datagrams, handles expired timers, and sends what is due. Call it once per frame.
-    pub fn poll(&mut self) {
-        let now = clock::now();
-        let interval = self.poll_interval.record(now);
-        self.driver.machine_mut().set_poll_interval(interval);
-        self.drive(now);
-    }
-
     /// Sends the messages passed to [`send`](Self::send) since [`poll`](Self::poll), as far as the network admits them. Call it
     /// at the end of a frame, so that they are sent now and not with the next frame.
     pub fn flush(&mut self) {
         self.driver.transmit(clock::now());
-    }
-
-    /// Waits until a datagram arrives, a timer expires, or `timeout` has passed. For loops without frames.
-    pub fn wait(&mut self, timeout: Duration) {
-        self.poll_interval.on_wait();
-        self.driver.wait(timeout);
-    }
-
-    /// The next event. With [`ServerEvent::Message`], the message is copied into `message`. Players with several messages take
-    /// turns.
-    pub fn next_event(&mut self, message: &mut ChannelMessage) -> Option<ServerEvent> {
-        loop {
-            if self.has_event()
-                && let Some(event) = self.events.pop_front()
-            {
-                return Some(event);
-            }
-            let player = self.readable.pop_front()?;
-            if self.recv(player, message) {
-                self.readable.push_back(player);
-                return Some(ServerEvent::Message(player));
-            }
-            // Reading the last message may have raised an event.
-        }
     }
 
     /// Copies the next message of one player into `message`. Returns false if there is none. For a server that reads its
@@ -198,39 +153,7 @@ impl PolledChannelServer {
         self.server().has_channels(player)
     }
 
-    /// A player's connection: address, encryption, statistics.
-    #[must_use]
-    pub fn connection(&self, player: PlayerId) -> Option<&Connection> {
-        self.server().connection(player)
-    }
-
-    /// Current round-trip time, loss and throughput of a player's connection.
-    #[must_use]
-    pub fn stats(&self, player: PlayerId) -> Option<ConnectionStats> {
-        self.connection(player).map(Connection::stats)
-    }
-
-    /// Counters of the whole server.
-    #[must_use]
-    pub fn endpoint_stats(&self) -> EndpointStats {
-        self.server().stats()
-    }
-
-    /// Sets what queries are answered with.
-    pub fn set_info(&mut self, info: &ServerInfo) {
-        let SessionReplies { infos, players } = SessionReplies::new(info);
-        self.driver.machine_mut().set_query_replies(QueryReplies::new(infos, players));
-    }
-
-    /// The addresses that the server listens on, with the actual ports.
-    pub fn local_addrs(&self) -> impl Iterator<Item = SocketAddr> {
-        self.driver.local_addrs()
-    }
-
-    /// Simulates a bad network from now on, or no longer.
-    pub fn set_link_conditions(&mut self, conditions: Option<LinkConditions>) {
-        self.driver.set_link_conditions(conditions);
-    }
+    polled_server_methods!(ChannelMessage);
 }
 
 /// For the driver task.
@@ -240,9 +163,6 @@ impl PolledChannelServer {
     }
 
     pub(crate) fn drive(&mut self, now: Instant) -> DriveState {
-        if let Some(entropy) = self.entropy.poll(now) {
-            self.driver.machine_mut().mix_entropy(&entropy);
-        }
         self.driver.drive(now)
     }
 
@@ -261,12 +181,6 @@ impl PolledChannelServer {
         !self.events.is_empty() || !self.readable.is_empty()
     }
 
-    /// The next event that is not a message, for callers that read messages player by player.
-    pub(crate) fn next_event_without_messages(&mut self) -> Option<ServerEvent> {
-        self.readable.clear();
-        self.events.pop_front()
-    }
-
     /// Whether a player has a session, or messages of it that can be read after its end.
     pub(crate) fn is_active(&self, player: PlayerId) -> bool {
         self.server().is_active(player)
@@ -281,7 +195,7 @@ impl PolledChannelServer {
         self.server().is_readable(player)
     }
 
-    /// Whether players have to be told about messages that were read. Each time is reported once.
+    /// Whether receipts or credits of messages that were read have to be sent. Reported once.
     pub(crate) fn take_has_replies(&mut self) -> bool {
         std::mem::take(&mut self.has_replies)
     }

@@ -1,19 +1,18 @@
 //! The client for game loops: one call per frame, no thread, no runtime.
 
 use crate::{
-    ClientOptions, ConnectError, LinkConditions, SetupError,
-    entropy_refresh::EntropyRefresh,
+    ClientOptions, ConnectError, SetupError,
+    client_methods::polled_client_methods,
     frame_stream::FrameStream,
-    poll_interval::PollInterval,
     socket_driver::{DriveState, SocketDriver},
 };
-use rallypoint_session_proto::{Client, ClientEvent, Connection, ConnectionStats, SendError};
+use rallypoint_session_proto::{Client, ClientEvent, Connection, SendError};
 use rallypoint_udp::{BindError, UdpSocket, clock, entropy};
 use std::{
     fmt,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 /// A client for game loops: call [`poll`](Self::poll) once per frame; nothing happens in between.
@@ -48,8 +47,6 @@ use std::{
 /// ```
 pub struct PolledClient {
     driver: SocketDriver<Client>,
-    entropy: EntropyRefresh,
-    poll_interval: PollInterval,
     /// Maximum length of a stream message, if streams are used.
     max_stream_message: Option<usize>,
     stream: Option<FrameStream>,
@@ -81,8 +78,6 @@ impl PolledClient {
         let client = Client::new(clock::now(), server, options.client, entropy::bytes()?)?;
         Ok(Self {
             driver: SocketDriver::new(client, vec![Arc::new(socket)], options.link_conditions),
-            entropy: EntropyRefresh::default(),
-            poll_interval: PollInterval::default(),
             max_stream_message: options.stream,
             stream: None,
             stream_session: 0,
@@ -92,26 +87,12 @@ impl PolledClient {
         })
     }
 
-    /// Receives datagrams, handles expired timers, and sends what is due. Call it once per frame.
-    pub fn poll(&mut self) {
-        let now = clock::now();
-        let interval = self.poll_interval.record(now);
-        self.driver.machine_mut().set_poll_interval(interval);
-        self.drive(now);
-    }
-
     /// Sends the messages passed to [`send`](Self::send) since [`poll`](Self::poll). Call it at the end of a frame, so that
     /// they are sent now and not with the next frame.
     pub fn flush(&mut self) {
         let now = clock::now();
         self.flush_stream(now);
         self.driver.transmit(now);
-    }
-
-    /// Waits until a datagram arrives, a timer expires, or `timeout` has passed. For loops without frames.
-    pub fn wait(&mut self, timeout: Duration) {
-        self.poll_interval.on_wait();
-        self.driver.wait(timeout);
     }
 
     /// The next event. With [`ClientEvent::Message`], the message is copied into `message`.
@@ -170,30 +151,12 @@ impl PolledClient {
         }
     }
 
-    /// Whether messages can be sent.
-    #[must_use]
-    pub fn is_connected(&self) -> bool {
-        self.client().is_connected()
-    }
-
-    /// Whether the client is closed for good: when the pending events are polled, there will be no further ones.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.client().is_closed()
-    }
-
     /// Whether the server has acknowledged every message passed to [`send`](Self::send), in this session and in earlier
     /// ones.
     #[must_use]
     pub fn is_delivered(&self) -> bool {
         let is_flushed = self.stream.as_ref().is_none_or(FrameStream::is_flushed);
         !self.has_lost_stream_data && is_flushed && self.client().undelivered() == 0
-    }
-
-    /// Current round-trip time, loss and throughput of the connection, while there is one.
-    #[must_use]
-    pub fn stats(&self) -> Option<ConnectionStats> {
-        self.client().connection().map(Connection::stats)
     }
 
     /// Maximum length of a message in bytes, while there is a connection (S33).
@@ -203,23 +166,7 @@ impl PolledClient {
         Some(self.max_stream_message.unwrap_or(connection.max_message()))
     }
 
-    /// The server's address.
-    #[must_use]
-    pub fn server(&self) -> SocketAddr {
-        self.client().server()
-    }
-
-    /// The local address of the socket.
-    #[must_use]
-    pub fn local_addr(&self) -> SocketAddr {
-        // There is always one socket.
-        self.driver.local_addrs().next().unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into())
-    }
-
-    /// Simulates a bad network from now on, or no longer.
-    pub fn set_link_conditions(&mut self, conditions: Option<LinkConditions>) {
-        self.driver.set_link_conditions(conditions);
-    }
+    polled_client_methods!();
 }
 
 /// For the driver task.
@@ -230,9 +177,6 @@ impl PolledClient {
     }
 
     pub(crate) fn drive(&mut self, now: Instant) -> DriveState {
-        if let Some(entropy) = self.entropy.poll(now) {
-            self.driver.machine_mut().mix_entropy(&entropy);
-        }
         self.flush_stream(now);
         self.driver.drive(now)
     }

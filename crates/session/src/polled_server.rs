@@ -1,26 +1,15 @@
 //! The server for game loops: one call per frame, no thread, no runtime.
 
 use crate::{
-    LinkConditions, ServerOptions, SetupError,
-    entropy_refresh::EntropyRefresh,
+    ServerOptions, SetupError,
     player_streams::PlayerStreams,
-    poll_interval::PollInterval,
     polled_client::copy_message,
+    server_methods::polled_server_methods,
     socket_driver::{self, DriveState, SocketDriver},
 };
-use rallypoint_query_proto::{ServerInfo, SessionReplies};
-use rallypoint_session_proto::{
-    Connection, ConnectionStats, DisconnectReason, Endpoint, EndpointStats, PlayerId, QueryReplies, SendError,
-    ServerEvent,
-};
+use rallypoint_session_proto::{Connection, DisconnectReason, Endpoint, PlayerId, SendError, ServerEvent};
 use rallypoint_udp::{UdpSocket, clock, entropy};
-use std::{
-    collections::VecDeque,
-    fmt,
-    net::SocketAddr,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::VecDeque, fmt, sync::Arc, time::Instant};
 
 /// A server for game loops: call [`poll`](Self::poll) once per frame; nothing happens in between.
 ///
@@ -53,8 +42,6 @@ use std::{
 /// ```
 pub struct PolledServer {
     driver: SocketDriver<Endpoint>,
-    entropy: EntropyRefresh,
-    poll_interval: PollInterval,
     /// Players with messages to read, each once; they are read in turn.
     readable: VecDeque<PlayerId>,
     /// Maximum length of a stream message, if streams are used.
@@ -78,8 +65,6 @@ impl PolledServer {
         let endpoint = Endpoint::new(options.endpoint, entropy::bytes()?)?;
         Ok(Self {
             driver: SocketDriver::new(endpoint, sockets, options.link_conditions),
-            entropy: EntropyRefresh::default(),
-            poll_interval: PollInterval::default(),
             readable: VecDeque::new(),
             max_stream_message: options.stream,
             streams: PlayerStreams::default(),
@@ -88,44 +73,12 @@ impl PolledServer {
         })
     }
 
-    /// Receives datagrams, handles expired timers, and sends what is due. Call it once per frame.
-    pub fn poll(&mut self) {
-        let now = clock::now();
-        let interval = self.poll_interval.record(now);
-        self.driver.machine_mut().set_poll_interval(interval);
-        self.drive(now);
-    }
-
     /// Sends the messages passed to [`send`](Self::send) since [`poll`](Self::poll). Call it at the end of a frame, so that
     /// they are sent now and not with the next frame.
     pub fn flush(&mut self) {
         let now = clock::now();
         self.flush_streams(now);
         self.driver.transmit(now);
-    }
-
-    /// Waits until a datagram arrives, a timer expires, or `timeout` has passed. For loops without frames.
-    pub fn wait(&mut self, timeout: Duration) {
-        self.poll_interval.on_wait();
-        self.driver.wait(timeout);
-    }
-
-    /// The next event. With [`ServerEvent::Message`], the message is copied into `message`. Players with several messages take
-    /// turns.
-    pub fn next_event(&mut self, message: &mut Vec<u8>) -> Option<ServerEvent> {
-        loop {
-            if self.has_event()
-                && let Some(event) = self.events.pop_front()
-            {
-                return Some(event);
-            }
-            let player = self.readable.pop_front()?;
-            if self.recv(player, message) {
-                self.readable.push_back(player);
-                return Some(ServerEvent::Message(player));
-            }
-            // Reading the last message may have raised an event.
-        }
     }
 
     /// Copies the next message of one player into `message`. Returns false if there is none. For a server that reads its
@@ -198,18 +151,6 @@ impl PolledServer {
         self.endpoint().players()
     }
 
-    /// Current round-trip time, loss and throughput of a player's connection.
-    #[must_use]
-    pub fn stats(&self, player: PlayerId) -> Option<ConnectionStats> {
-        self.connection(player).map(Connection::stats)
-    }
-
-    /// A player's connection: address, encryption, statistics.
-    #[must_use]
-    pub fn connection(&self, player: PlayerId) -> Option<&Connection> {
-        self.endpoint().connection(player)
-    }
-
     /// Maximum length of a message to a player in bytes (S33).
     #[must_use]
     pub fn max_message(&self, player: PlayerId) -> Option<usize> {
@@ -217,27 +158,7 @@ impl PolledServer {
         Some(self.max_stream_message.unwrap_or(connection.max_message()))
     }
 
-    /// Counters of the whole server.
-    #[must_use]
-    pub fn endpoint_stats(&self) -> EndpointStats {
-        self.endpoint().stats()
-    }
-
-    /// Sets what queries are answered with.
-    pub fn set_info(&mut self, info: &ServerInfo) {
-        let SessionReplies { infos, players } = SessionReplies::new(info);
-        self.driver.machine_mut().set_query_replies(QueryReplies::new(infos, players));
-    }
-
-    /// The addresses that the server listens on, with the actual ports.
-    pub fn local_addrs(&self) -> impl Iterator<Item = SocketAddr> {
-        self.driver.local_addrs()
-    }
-
-    /// Simulates a bad network from now on, or no longer.
-    pub fn set_link_conditions(&mut self, conditions: Option<LinkConditions>) {
-        self.driver.set_link_conditions(conditions);
-    }
+    polled_server_methods!(Vec<u8>);
 }
 
 /// For the driver task.
@@ -248,9 +169,6 @@ impl PolledServer {
     }
 
     pub(crate) fn drive(&mut self, now: Instant) -> DriveState {
-        if let Some(entropy) = self.entropy.poll(now) {
-            self.driver.machine_mut().mix_entropy(&entropy);
-        }
         self.flush_streams(now);
         self.driver.drive(now)
     }
@@ -263,12 +181,6 @@ impl PolledServer {
             self.handle_event(event);
         }
         !self.events.is_empty() || !self.readable.is_empty()
-    }
-
-    /// The next event that is not a message, for callers that read messages player by player.
-    pub(crate) fn next_event_without_messages(&mut self) -> Option<ServerEvent> {
-        self.readable.clear();
-        self.events.pop_front()
     }
 
     /// Whether a player has a session, or datagrams of it that can be read after its end.

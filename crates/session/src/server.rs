@@ -1,24 +1,19 @@
 //! The async server.
 
 use crate::{
-    LinkConditions, PolledServer, ServerOptions, SetupError,
+    PolledServer, ServerOptions, SetupError,
     driver_task::{DriverTask, PolledSession},
+    server_methods::async_server_methods,
+    server_task::{self, SHUTDOWN_TIMEOUT, ServerInterest},
     socket_driver::DriveState,
 };
-use rallypoint_query_proto::ServerInfo;
-use rallypoint_session_proto::{
-    Connection, ConnectionStats, EndpointStats, NewPlayer, PlayerId, SendError, ServerEvent,
-};
-use rallypoint_udp::{BindError, SocketKind, UdpSocket};
+use rallypoint_session_proto::{Connection, NewPlayer, PlayerId, SendError, ServerEvent};
+use rallypoint_udp::UdpSocket;
 use std::{
     fmt,
-    net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
-
-/// Maximum duration of a shutdown: messages are delivered for 2 s, and then three disconnects are sent (S28).
-pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(2_500);
 
 /// A server of the session protocol.
 ///
@@ -58,21 +53,8 @@ pub struct SessionServer {
     send_timeout: Duration,
 }
 
-/// What a caller waits for.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum ServerInterest {
-    /// The next event.
-    Event,
-    /// A message of this player, or the end of its session.
-    Message(PlayerId),
-    /// Room in the send window of this player, or the end of its session.
-    Room(PlayerId),
-    /// The end of all sessions.
-    Empty,
-}
-
 impl PolledSession for PolledServer {
-    type Interest = ServerInterest;
+    type Interest = ServerInterest<()>;
 
     fn sockets(&self) -> &[Arc<UdpSocket>] {
         self.sockets()
@@ -82,11 +64,11 @@ impl PolledSession for PolledServer {
         self.drive(now)
     }
 
-    fn is_ready(&mut self, interest: ServerInterest) -> bool {
+    fn is_ready(&mut self, interest: ServerInterest<()>) -> bool {
         match interest {
             ServerInterest::Event => self.has_event(),
             ServerInterest::Message(player) => self.connection(player).is_none_or(Connection::is_readable),
-            ServerInterest::Room(player) => self.is_writable_or_closed(player),
+            ServerInterest::Room(player, ()) => self.is_writable_or_closed(player),
             ServerInterest::Empty => self.players().next().is_none(),
         }
     }
@@ -101,9 +83,8 @@ impl SessionServer {
         let options = options.into();
         let send_timeout = options.send_timeout;
         let server = PolledServer::bind(options)?;
-        // There is always a socket.
-        let addr = server.local_addrs().next().unwrap_or_else(|| ([0, 0, 0, 0], 0).into());
-        let driver = DriverTask::start(server).map_err(|error| BindError::new(SocketKind::Udp, addr, error))?;
+        let local = server.local_addrs().next();
+        let driver = server_task::start(server, local)?;
         Ok(Self { driver, send_timeout })
     }
 
@@ -115,15 +96,7 @@ impl SessionServer {
 
     /// The next player who logs in. Other events are dropped: messages are read with [`recv`](Self::recv).
     pub async fn accept(&self) -> NewPlayer {
-        let attempt = |server: &mut PolledServer| {
-            while server.has_event() {
-                if let Some(ServerEvent::Connected(new)) = server.next_event_without_messages() {
-                    return Some(new);
-                }
-            }
-            None
-        };
-        self.driver.wait_for(ServerInterest::Event, attempt).await
+        self.driver.wait_for(ServerInterest::Event, PolledServer::next_player).await
     }
 
     /// Copies the next message of a player into `message`. Returns false when the player's session has ended and all its
@@ -143,14 +116,9 @@ impl SessionServer {
     /// If the message is too large or empty, the player does not exist any more, or there was no room in time: then the
     /// message is not sent.
     pub async fn send(&self, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
-        let attempt = |server: &mut PolledServer| match server.send(player, message) {
-            Err(SendError::WouldBlock) => None,
-            result => Some(result),
-        };
-        let sent = self.driver.wait_for(ServerInterest::Room(player), attempt);
-        let sent = tokio::time::timeout(self.send_timeout, sent).await.unwrap_or(Err(SendError::TimedOut));
-        self.driver.wake();
-        sent
+        self.driver
+            .send(ServerInterest::Room(player, ()), self.send_timeout, |server| server.send(player, message))
+            .await
     }
 
     /// Sends a message to a player, reliably, or fails at once if there is no room.
@@ -188,58 +156,13 @@ impl SessionServer {
         self.driver.with(|server| server.players().collect())
     }
 
-    /// Current round-trip time, loss and throughput of a player's connection.
-    #[must_use]
-    pub fn stats(&self, player: PlayerId) -> Option<ConnectionStats> {
-        self.driver.with(|server| server.stats(player))
-    }
-
-    /// The current address of a player. A player can claim the address of another host, so use
-    /// [`validated_addr`](Self::validated_addr) for anything with consequences for an address.
-    #[must_use]
-    pub fn peer_addr(&self, player: PlayerId) -> Option<SocketAddr> {
-        self.driver.with(|server| Some(server.connection(player)?.peer()))
-    }
-
-    /// The last validated address of a player, which is at least that of the login (S31).
-    #[must_use]
-    pub fn validated_addr(&self, player: PlayerId) -> Option<SocketAddr> {
-        self.driver.with(|server| Some(server.connection(player)?.validated_peer()))
-    }
-
-    /// Whether a player's messages are encrypted.
-    #[must_use]
-    pub fn is_encrypted(&self, player: PlayerId) -> Option<bool> {
-        self.driver.with(|server| Some(server.connection(player)?.is_encrypted()))
-    }
-
     /// Maximum length of a message to a player in bytes (S33).
     #[must_use]
     pub fn max_message(&self, player: PlayerId) -> Option<usize> {
         self.driver.with(|server| server.max_message(player))
     }
 
-    /// Counters of the whole server.
-    #[must_use]
-    pub fn endpoint_stats(&self) -> EndpointStats {
-        self.driver.with(|server| server.endpoint_stats())
-    }
-
-    /// Sets what queries are answered with.
-    pub fn set_info(&self, info: &ServerInfo) {
-        self.driver.with(|server| server.set_info(info));
-    }
-
-    /// The addresses that the server listens on, with the actual ports.
-    #[must_use]
-    pub fn local_addrs(&self) -> Vec<SocketAddr> {
-        self.driver.with(|server| server.local_addrs().collect())
-    }
-
-    /// Simulates a bad network from now on, or no longer.
-    pub fn set_link_conditions(&self, conditions: Option<LinkConditions>) {
-        self.driver.command(|server| server.set_link_conditions(conditions));
-    }
+    async_server_methods!();
 }
 
 impl fmt::Debug for SessionServer {

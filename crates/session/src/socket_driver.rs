@@ -1,6 +1,9 @@
 //! A session state machine on its sockets, driven by calls and without a thread.
 
-use crate::{LinkConditioner, LinkConditions, local_addrs::LocalAddrs};
+use crate::{
+    LinkConditioner, LinkConditions, entropy_refresh::EntropyRefresh, local_addrs::LocalAddrs,
+    poll_interval::PollInterval, session_machine::SessionMachine,
+};
 use rallypoint_machine::{Machine, SocketIndex};
 use rallypoint_udp::{BATCH_SIZE, BindError, Poller, RecvBatch, SendBatch, UdpSocket, clock};
 use std::{
@@ -23,6 +26,8 @@ pub(crate) struct SocketDriver<M> {
     blocked_socket: Option<SocketIndex>,
     /// When the machine was last driven.
     last_driven: Instant,
+    entropy: EntropyRefresh,
+    poll_interval: PollInterval,
     /// Made by the first call that waits: games that only poll, and the async API, do without.
     poller: Option<Poller>,
 }
@@ -38,7 +43,7 @@ pub(crate) struct DriveState {
     pub next_timeout: Option<Instant>,
 }
 
-impl<M: Machine> SocketDriver<M> {
+impl<M: SessionMachine> SocketDriver<M> {
     pub fn new(machine: M, sockets: Vec<Arc<UdpSocket>>, conditions: Option<LinkConditions>) -> Self {
         let mut machine = LinkConditioner::new(machine);
         machine.set_conditions(conditions);
@@ -53,6 +58,8 @@ impl<M: Machine> SocketDriver<M> {
             local_addrs: LocalAddrs::default(),
             blocked_socket: None,
             last_driven: clock::now(),
+            entropy: EntropyRefresh::default(),
+            poll_interval: PollInterval::default(),
             poller: None,
         }
     }
@@ -96,8 +103,19 @@ impl<M: Machine> SocketDriver<M> {
         self.sockets.iter().map(|socket| socket.local_addr())
     }
 
+    /// Begins a frame of a game loop, which calls [`drive`](Self::drive) once per frame. Returns the current time.
+    pub fn begin_frame(&mut self) -> Instant {
+        let now = clock::now();
+        let interval = self.poll_interval.record(now);
+        self.machine_mut().set_poll_interval(interval);
+        now
+    }
+
     /// Receives datagrams, handles expired timers, and sends what the machine emits.
     pub fn drive(&mut self, now: Instant) -> DriveState {
+        if let Some(entropy) = self.entropy.poll(now) {
+            self.machine_mut().mix_entropy(&entropy);
+        }
         let mut is_busy = true;
         for round in 0..MAX_ROUNDS {
             let has_more = self.receive(now);
@@ -131,6 +149,7 @@ impl<M: Machine> SocketDriver<M> {
 
     /// Waits until a datagram arrives, a timer expires, or `timeout` has passed.
     pub fn wait(&mut self, timeout: Duration) {
+        self.poll_interval.on_wait();
         let next = self.machine.poll_timeout().map(|at| at.saturating_duration_since(clock::now()));
         if self.poller.is_none() {
             self.poller = Poller::new(&self.sockets).ok();
