@@ -180,10 +180,7 @@ pub extern "C" fn rp_announcer_set_occupancy(
 ) -> i32 {
     guard(|| {
         let occupancy = occupancy(slots, players, bots, password)?;
-        ANNOUNCERS.with(announcer, |object| {
-            object.announcer.set_occupancy(occupancy);
-            Ok(0)
-        })
+        ANNOUNCERS.run(announcer, |object| object.announcer.set_occupancy(occupancy))
     })
 }
 

@@ -14,6 +14,16 @@ use std::{
 pub(crate) unsafe trait SizedConfig: Copy {
     /// Size of the first published version of the structure.
     const MIN_SIZE: usize;
+
+    /// The structure with its size and zero in every other field, which is the default of most settings.
+    fn zeroed() -> Self {
+        let mut config = MaybeUninit::<Self>::zeroed();
+        // SAFETY: the structure begins with a `u32`, and is valid if all other bytes are zero.
+        unsafe {
+            config.as_mut_ptr().cast::<u32>().write(size_of::<Self>() as u32);
+            config.assume_init()
+        }
+    }
 }
 
 /// Size beyond which no version of a structure will ever be: a larger one is a field that was never set.

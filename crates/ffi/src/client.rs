@@ -171,36 +171,21 @@ pub(crate) fn stream(max_message: u32) -> Option<usize> {
 /// Receives datagrams, handles timers, and sends what is due. Call it once per frame. Any thread, one at a time.
 #[unsafe(no_mangle)]
 pub extern "C" fn rp_client_poll(client: rp_client) -> i32 {
-    guard(|| {
-        CLIENTS.with(client, |object| {
-            object.client.poll();
-            Ok(0)
-        })
-    })
+    guard(|| CLIENTS.run(client, |object| object.client.poll()))
 }
 
 /// Waits until a datagram arrives, a timer expires, or this many milliseconds have passed, for loops without frames; then call
 /// `rp_client_poll`. Blocks. Any thread, one at a time.
 #[unsafe(no_mangle)]
 pub extern "C" fn rp_client_wait(client: rp_client, timeout_ms: u32) -> i32 {
-    guard(|| {
-        CLIENTS.with(client, |object| {
-            object.client.wait(Duration::from_millis(timeout_ms.into()));
-            Ok(0)
-        })
-    })
+    guard(|| CLIENTS.run(client, |object| object.client.wait(Duration::from_millis(timeout_ms.into()))))
 }
 
 /// Sends the messages passed to `rp_client_send` now and not with the next `rp_client_poll`. Call it at the end of a frame. Any
 /// thread, one at a time.
 #[unsafe(no_mangle)]
 pub extern "C" fn rp_client_flush(client: rp_client) -> i32 {
-    guard(|| {
-        CLIENTS.with(client, |object| {
-            object.client.flush();
-            Ok(0)
-        })
-    })
+    guard(|| CLIENTS.run(client, |object| object.client.flush()))
 }
 
 /// Sends a message, reliably. `RP_ERROR_WOULD_BLOCK` if the window is full, `RP_ERROR_TOO_LARGE`, `RP_ERROR_NOT_CONNECTED`. Any
@@ -326,9 +311,8 @@ pub unsafe extern "C" fn rp_client_stats(client: rp_client, stats: *mut rp_stats
     guard(|| {
         CLIENTS.with(client, |Client { client, .. }| {
             let (current, max_message) = client.stats().ok_or_else(|| Failure::of(RP_ERROR_NOT_CONNECTED))?;
-            // SAFETY: as promised by the caller; the structure has no padding.
-            unsafe { output::write_sized(stats, &rp_stats::new(&current, max_message), rp_stats::MIN_SIZE) }?;
-            Ok(0)
+            // SAFETY: as promised by the caller.
+            unsafe { rp_stats::new(&current, max_message).write(stats) }
         })
     })
 }
@@ -337,12 +321,7 @@ pub unsafe extern "C" fn rp_client_stats(client: rp_client, stats: *mut rp_stats
 /// `rp_client_state` is `RP_STATE_CLOSED`: it takes a moment. Any thread, one at a time.
 #[unsafe(no_mangle)]
 pub extern "C" fn rp_client_disconnect(client: rp_client) -> i32 {
-    guard(|| {
-        CLIENTS.with(client, |object| {
-            object.client.close();
-            Ok(0)
-        })
-    })
+    guard(|| CLIENTS.run(client, |object| object.client.close()))
 }
 
 /// Frees the client, without a farewell to the server: `rp_client_disconnect` comes first. The handle is not valid any more.

@@ -88,6 +88,16 @@ impl<T> HandleTable<T> {
         call(&mut object)
     }
 
+    /// Calls a function that cannot fail with an object, unless another thread is using it. Returns 0, as functions of the
+    /// interface do that have no other result.
+    #[inline]
+    pub(crate) fn run(&self, handle: u64, call: impl FnOnce(&mut T)) -> Result<i32, Failure> {
+        self.with(handle, |object| {
+            call(object);
+            Ok(0)
+        })
+    }
+
     /// Takes an object out of the table. The handle is not valid from then on; if another thread is using the object, that
     /// thread drops it.
     pub(crate) fn remove(&self, handle: u64) -> Result<Arc<Mutex<T>>, Failure> {

@@ -60,8 +60,8 @@ pub struct rp_scan_record {
 }
 
 impl rp_scan_record {
-    const EMPTY: Self = Self {
-        size: 0,
+    pub(crate) const EMPTY: Self = Self {
+        size: size_of::<Self>() as u32,
         kind: RP_SCAN_FINISHED,
         target: 0,
         players: -1,

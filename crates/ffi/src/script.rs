@@ -2,7 +2,7 @@
 //! call panics (the interface would report it as an error code), writes beyond a buffer, or accepts a handle that is closed. For
 //! the fuzz target `ffi` and the property test below.
 
-use crate::*;
+use crate::{arguments::SizedConfig, *};
 use std::{
     ffi::{CString, c_char},
     ptr::{null, null_mut},
@@ -116,23 +116,17 @@ impl Script<'_> {
         let key = [7; RP_KEY_LENGTH];
         let flags = self.byte();
         let config = rp_server_config {
-            size: size_of::<rp_server_config>() as u32,
-            encryption: RP_ENCRYPTION_DEFAULT,
             listen: c"127.0.0.1:0".as_ptr(),
             game: c"tag".as_ptr(),
-            secret_key: null(),
             max_players: self.byte().into(),
-            max_per_address: 0,
             window: 64,
-            unordered: 0,
-            idle_timeout_ms: 0,
             max_stream_message: if channel_count == 0 { u32::from(self.byte()) << 8 } else { 0 },
             channels,
             channel_count,
             decides_logins: u32::from(flags & 1),
             plain_channel: u32::from(flags >> 1 & 1),
-            reserved: 0,
             token_key: if flags >> 4 == 0xf { key.as_ptr() } else { null() },
+            ..rp_server_config::zeroed()
         };
         let mut server = 0;
         // SAFETY: all pointers are valid.
@@ -152,21 +146,17 @@ impl Script<'_> {
         let token = [1; RP_MAX_TOKEN];
         let has_token = self.byte() == 255;
         let config = rp_client_config {
-            size: size_of::<rp_client_config>() as u32,
             encryption: (self.byte() % 4).into(),
             username: c"alice".as_ptr(),
             game: c"tag".as_ptr(),
-            server_key: null(),
-            login_timeout_ms: 0,
             reconnect: (self.byte() % 2).into(),
             window: 64,
-            unordered: 0,
-            idle_timeout_ms: 0,
             max_stream_message: if channel_count == 0 { u32::from(self.byte()) << 8 } else { 0 },
             channels,
             channel_count,
             token_length: if has_token { self.byte().into() } else { 0 }.min(RP_MAX_TOKEN as u32),
             token: token.as_ptr(),
+            ..rp_client_config::zeroed()
         };
         let mut client = 0;
         // SAFETY: all pointers are valid.
@@ -179,19 +169,13 @@ impl Script<'_> {
         let name = self.text();
         let id = self.text();
         let config = rp_announcer_config {
-            size: size_of::<rp_announcer_config>() as u32,
             port: u32::from(self.byte()) * 300,
             transport: (self.byte() % 3).into(),
-            slots: 0,
-            players: 0,
-            bots: 0,
-            password: 0,
-            reserved: 0,
             name: pointer(&name),
             // A port that nothing listens on.
             lobbies: c"127.0.0.1:9".as_ptr(),
             lobby_id: pointer(&id),
-            server_id: null(),
+            ..rp_announcer_config::zeroed()
         };
         let mut announcer = 0;
         // SAFETY: all pointers are valid or null.
@@ -205,12 +189,10 @@ impl Script<'_> {
         let target =
             if self.byte().is_multiple_of(2) { self.address.clone() } else { c"lobby://127.0.0.1:9/gg2".into() };
         let config = rp_scan_config {
-            size: size_of::<rp_scan_config>() as u32,
             detail: (self.byte() % 6).into(),
             timeout_ms: 5,
-            packets_per_second: 0,
             ip_version: (self.byte() % 8).into(),
-            connect_tcp: 0,
+            ..rp_scan_config::zeroed()
         };
         let mut scan = 0;
         // SAFETY: all pointers are valid.

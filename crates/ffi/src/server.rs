@@ -166,36 +166,21 @@ unsafe fn server_channels(config: &rp_server_config) -> Result<Option<ServerChan
 /// Receives datagrams, handles timers, and sends what is due. Call it once per frame. Any thread, one at a time.
 #[unsafe(no_mangle)]
 pub extern "C" fn rp_server_poll(server: rp_server) -> i32 {
-    guard(|| {
-        SERVERS.with(server, |object| {
-            object.server.poll();
-            Ok(0)
-        })
-    })
+    guard(|| SERVERS.run(server, |object| object.server.poll()))
 }
 
 /// Waits until a datagram arrives, a timer expires, or this many milliseconds have passed, for loops without frames; then call
 /// `rp_server_poll`. Blocks. Any thread, one at a time.
 #[unsafe(no_mangle)]
 pub extern "C" fn rp_server_wait(server: rp_server, timeout_ms: u32) -> i32 {
-    guard(|| {
-        SERVERS.with(server, |object| {
-            object.server.wait(Duration::from_millis(timeout_ms.into()));
-            Ok(0)
-        })
-    })
+    guard(|| SERVERS.run(server, |object| object.server.wait(Duration::from_millis(timeout_ms.into()))))
 }
 
 /// Sends the messages passed to `rp_server_send` now and not with the next `rp_server_poll`. Call it at the end of a frame. Any
 /// thread, one at a time.
 #[unsafe(no_mangle)]
 pub extern "C" fn rp_server_flush(server: rp_server) -> i32 {
-    guard(|| {
-        SERVERS.with(server, |object| {
-            object.server.flush();
-            Ok(0)
-        })
-    })
+    guard(|| SERVERS.run(server, |object| object.server.flush()))
 }
 
 /// Sends a message to a player, reliably. `RP_ERROR_UNKNOWN_PLAYER`; otherwise as `rp_client_send`. Any thread, one at a time.
@@ -392,9 +377,8 @@ pub unsafe extern "C" fn rp_server_stats(server: rp_server, player: u32, stats: 
             let player = object.player(player)?;
             let known = object.server.stats(player);
             let (current, max_message) = known.ok_or_else(|| Failure::of(RP_ERROR_UNKNOWN_PLAYER))?;
-            // SAFETY: as promised by the caller; the structure has no padding.
-            unsafe { output::write_sized(stats, &rp_stats::new(&current, max_message), rp_stats::MIN_SIZE) }?;
-            Ok(0)
+            // SAFETY: as promised by the caller.
+            unsafe { rp_stats::new(&current, max_message).write(stats) }
         })
     })
 }
@@ -452,10 +436,7 @@ pub unsafe extern "C" fn rp_server_set_info(server: rp_server, info: *const rp_s
     guard(|| {
         // SAFETY: as promised by the caller.
         let info = unsafe { server_info::read(&arguments::config(info)?) }?;
-        SERVERS.with(server, |object| {
-            object.server.set_info(&info);
-            Ok(0)
-        })
+        SERVERS.run(server, |object| object.server.set_info(&info))
     })
 }
 

@@ -1,5 +1,6 @@
 //! Statistics of a connection.
 
+use crate::{failure::Failure, output};
 use rallypoint_session::ConnectionStats;
 use std::time::Duration;
 
@@ -47,6 +48,16 @@ impl rp_stats {
             bytes_received: stats.bytes_received,
             resends: stats.resends,
         }
+    }
+
+    /// Writes these statistics into the structure of the caller.
+    ///
+    /// # Safety
+    /// `out` is null or points to as many bytes as its field `size` says.
+    pub(crate) unsafe fn write(self, out: *mut Self) -> Result<i32, Failure> {
+        // SAFETY: as promised by the caller; the structure has no padding.
+        unsafe { output::write_sized(out, &self, Self::MIN_SIZE) }?;
+        Ok(0)
     }
 
     /// Size of the first published version.

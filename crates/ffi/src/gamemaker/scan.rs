@@ -3,13 +3,11 @@
 use super::state::{fail, handle, number, opened, with, with_text};
 use crate::{
     announcer::{rp_announcer_config, rp_announcer_set_key, rp_announcer_set_occupancy, rp_announcer_start},
+    arguments::SizedConfig,
     failure::{RP_ERROR_NULL_POINTER, guard},
     scan::{rp_scan_config, rp_scan_start},
 };
-use std::{
-    ffi::{CStr, c_char},
-    ptr::null,
-};
+use std::ffi::{CStr, c_char};
 
 /// Registers a server with lobbies. `list` is the UUID or the name of the list, such as "gg2"; `tcp` is 1 if players connect over
 /// TCP. Returns a handle or an error.
@@ -27,18 +25,12 @@ pub unsafe extern "C" fn rpgm_announce(
     let mut announcer = 0;
     let result = guard(|| {
         let config = rp_announcer_config {
-            size: size_of::<rp_announcer_config>() as u32,
             port: number("port", port)?,
             transport: number("tcp", tcp)?,
-            slots: 0,
-            players: 0,
-            bots: 0,
-            password: 0,
-            reserved: 0,
             name,
             lobbies,
             lobby_id: list,
-            server_id: null(),
+            ..rp_announcer_config::zeroed()
         };
         // SAFETY: texts are as the caller promises.
         Ok(unsafe { rp_announcer_start(&raw const config, &raw mut announcer) })
@@ -83,14 +75,7 @@ pub unsafe extern "C" fn rpgm_set_key(announcer: f64, key: *const c_char, value:
 pub unsafe extern "C" fn rpgm_scan(targets: *const c_char, detail: f64) -> f64 {
     let mut scan = 0;
     let result = guard(|| {
-        let config = rp_scan_config {
-            size: size_of::<rp_scan_config>() as u32,
-            detail: number("detail", detail)?,
-            timeout_ms: 0,
-            packets_per_second: 0,
-            ip_version: 0,
-            connect_tcp: 0,
-        };
+        let config = rp_scan_config { detail: number("detail", detail)?, ..rp_scan_config::zeroed() };
         // SAFETY: the text is as the caller promises.
         Ok(unsafe { rp_scan_start(targets, &raw const config, &raw mut scan) })
     });

@@ -2,7 +2,7 @@
 
 use super::state::{fail, handle, number, opened, player, with, with_text};
 use crate::{
-    arguments,
+    arguments::{self, SizedConfig},
     channels::{
         self, RP_CHANNEL_EXPIRING, RP_CHANNEL_RELIABLE_ORDERED, RP_CHANNEL_RELIABLE_UNORDERED, RP_CHANNEL_SEQUENCED,
         rp_channel,
@@ -57,21 +57,11 @@ pub unsafe extern "C" fn rpgm_connect_channels(
 
 unsafe fn connect(server: *const c_char, username: *const c_char, game: *const c_char, channels: &[rp_channel]) -> f64 {
     let config = rp_client_config {
-        size: size_of::<rp_client_config>() as u32,
-        encryption: 0,
         username,
         game,
-        server_key: null(),
-        login_timeout_ms: 0,
-        reconnect: 0,
-        window: 0,
-        unordered: 0,
-        idle_timeout_ms: 0,
-        max_stream_message: 0,
         channels: channels.as_ptr(),
         channel_count: channels.len() as u32,
-        token_length: 0,
-        token: null(),
+        ..rp_client_config::zeroed()
     };
     let mut client = 0;
     // SAFETY: texts are as the caller promises.
@@ -111,23 +101,12 @@ unsafe fn host(port: f64, game: *const c_char, max_players: f64, channels: &[rp_
         let port = number("port", port)?;
         let listen = CString::new(format!("0.0.0.0:{port},[::]:{port}")).unwrap_or_default();
         let config = rp_server_config {
-            size: size_of::<rp_server_config>() as u32,
-            encryption: 0,
             listen: listen.as_ptr(),
             game,
-            secret_key: null(),
             max_players: number("max_players", max_players)?,
-            max_per_address: 0,
-            window: 0,
-            unordered: 0,
-            idle_timeout_ms: 0,
-            max_stream_message: 0,
             channels: channels.as_ptr(),
             channel_count: channels.len() as u32,
-            decides_logins: 0,
-            plain_channel: 0,
-            reserved: 0,
-            token_key: null(),
+            ..rp_server_config::zeroed()
         };
         // SAFETY: texts are as the caller promises.
         Ok(unsafe { rp_server_bind(&raw const config, &raw mut server) })
@@ -158,17 +137,7 @@ fn parse_channels(text: &str) -> Result<Vec<rp_channel>, Failure> {
                 return Err(Failure::argument(format!("channel {position} is {other:?}: use {names}")));
             }
         };
-        Ok(rp_channel {
-            size: size_of::<rp_channel>() as u32,
-            mode,
-            max_to_server: MAX_IN_CHANNEL,
-            max_to_client: MAX_IN_CHANNEL,
-            priority: 0,
-            max_age_ms: 0,
-            rate: 0,
-            queue: 0,
-            receipts: 0,
-        })
+        Ok(rp_channel { mode, max_to_server: MAX_IN_CHANNEL, max_to_client: MAX_IN_CHANNEL, ..rp_channel::zeroed() })
     };
     let channels = arguments::items(text).enumerate().map(channel).collect::<Result<Vec<_>, _>>()?;
     if channels.is_empty() { Err(Failure::argument("channels is empty: name the mode of each")) } else { Ok(channels) }

@@ -7,7 +7,7 @@ use crate::{
     failure::{Failure, RP_ERROR_BUFFER_TOO_SMALL, RP_ERROR_INVALID_HANDLE, RP_ERROR_PANIC, guard, rp_last_error},
     handle_table::Kind,
     scan::{rp_scan_close, rp_scan_next},
-    scan_record::{RP_SCAN_FINISHED, rp_scan_record},
+    scan_record::rp_scan_record,
     server::{rp_server_close, rp_server_flush, rp_server_next_event, rp_server_poll},
 };
 use rallypoint_session::ChannelIndex;
@@ -15,7 +15,6 @@ use std::{
     cell::RefCell,
     ffi::{CStr, CString, c_char},
     panic::{AssertUnwindSafe, catch_unwind},
-    ptr::null,
 };
 
 thread_local! {
@@ -213,24 +212,7 @@ impl State {
 
     /// Takes the next record of a scan. Its name is the text of the event.
     fn next_record(&mut self, handle: u64) -> i32 {
-        let mut record = rp_scan_record {
-            size: size_of::<rp_scan_record>() as u32,
-            kind: RP_SCAN_FINISHED,
-            target: 0,
-            players: -1,
-            max_players: -1,
-            bots: -1,
-            password: -1,
-            ping_us: -1,
-            address: null(),
-            name: null(),
-            game: null(),
-            mode: null(),
-            map: null(),
-            version: null(),
-            player_names: null(),
-            error: null(),
-        };
+        let mut record = rp_scan_record::EMPTY;
         self.event = rp_event::default();
         let mut buffer = std::mem::take(&mut self.bytes);
         let mut result;
