@@ -1,15 +1,19 @@
 //! Scanning servers and lists, once or repeatedly.
 
+mod connect;
+mod list_task;
+
 #[cfg(feature = "http")]
 use crate::mirror::{MirrorConfig, MirrorEvent};
 use crate::{
     Family, FetchedServer, ListSummary, PacketObserver, ProbeEngine, ProbeError, ReplyStats, ScanConfig, ScanError,
-    ScannedServer, ServerAddress, Target, connect_tcp,
+    ScannedServer, ServerAddress, Target,
     engine::{GroupResult, ProbeFailure},
-    list::fetch_list,
     resolve::resolve,
     target::Host,
 };
+use connect::{Connected, measure_connect};
+use list_task::{ListEvent, ListTask};
 use rallypoint_query_proto::{Detail, Probe, RoundTrip, RttMethod};
 use rallypoint_wire::lobby::Transport;
 use std::{
@@ -17,7 +21,6 @@ use std::{
     net::SocketAddr,
     ops::Range,
     sync::Arc,
-    time::{Duration, Instant},
 };
 use tokio::{sync::mpsc, task::JoinSet};
 
@@ -74,14 +77,14 @@ pub struct Scanner {
 pub enum ScanEvent {
     /// A list contains this server.
     Listed {
-        /// What the list says about it.
+        /// The server, as the list describes it.
         server: ScannedServer,
         /// Whether it is probed as well: [`Answered`](Self::Answered) or [`Failed`](Self::Failed) follows.
         is_probed: bool,
     },
     /// A server answered.
     Answered(ScannedServer),
-    /// A server did not answer: [`ScannedServer::error`] says why.
+    /// A server did not answer: [`ScannedServer::error`] is the reason.
     Failed(ScannedServer),
     /// The list of the target with this index is complete; all of its servers were reported before.
     ListComplete(usize, ListSummary),
@@ -102,7 +105,7 @@ pub struct ScanProgress {
     pub pending: usize,
 }
 
-/// What to do for a server. There can be a great many of them.
+/// The next step of probing a server. Kept small: there can be a great many of them.
 #[derive(Debug)]
 enum Work {
     /// Resolve the target with this index, then probe it.
@@ -112,7 +115,7 @@ enum Work {
     Connect(Vec<SocketAddr>),
 }
 
-/// A server that is being probed. There can be a great many of them.
+/// A server that is being probed. Kept small: there can be a great many of them.
 #[derive(Debug)]
 enum PendingServer {
     /// The target with this index.
@@ -125,29 +128,6 @@ struct Resolved {
     key: u64,
     target_index: usize,
     addresses: Result<Vec<SocketAddr>, ProbeError>,
-}
-
-/// The result of connecting to a server: the address that accepted, and how long that took.
-#[derive(Debug)]
-struct Connected {
-    key: u64,
-    result: Result<(SocketAddr, Duration), ProbeError>,
-}
-
-/// A list that is being read.
-struct ListTask {
-    index: usize,
-    target: Target,
-    config: ScanConfig,
-    sender: mpsc::UnboundedSender<ListEvent>,
-}
-
-#[derive(Debug)]
-enum ListEvent {
-    Server(usize, Box<FetchedServer>),
-    Done(usize, Result<ListSummary, ProbeError>),
-    #[cfg(feature = "http")]
-    Mirror(usize, Box<MirrorEvent>),
 }
 
 /// Maximum number of groups handed to the engine: the number of probes it keeps in flight.
@@ -230,19 +210,15 @@ impl Scanner {
             if matches!(target, Target::Server(_)) {
                 continue;
             }
-            let target = target.clone();
-            let config = self.config.clone();
-            let sender = sender.clone();
-            #[cfg(feature = "http")]
-            let mirrors = self.mirrors.clone();
-            self.list_tasks.spawn(async move {
-                let list = ListTask { index, target, config, sender };
+            let list = ListTask {
+                index,
+                target: target.clone(),
+                config: self.config.clone(),
                 #[cfg(feature = "http")]
-                let result = list.fetch_or_fall_back(mirrors.as_deref()).await;
-                #[cfg(not(feature = "http"))]
-                let result = list.fetch().await;
-                let _ = list.sender.send(ListEvent::Done(index, result));
-            });
+                mirrors: self.mirrors.clone(),
+                sender: sender.clone(),
+            };
+            self.list_tasks.spawn(list.run());
         }
     }
 
@@ -406,10 +382,7 @@ impl Scanner {
     }
 
     fn handle_connected(&mut self, Connected { key, result }: Connected) -> Option<ScanEvent> {
-        let mut server = match self.pending.remove(&key)? {
-            PendingServer::Listed(server) => *server,
-            PendingServer::Named(index) => ScannedServer::named(self.server(index)?, index),
-        };
+        let mut server = self.take_pending(key)?;
         Some(match result {
             Ok((address, time)) => {
                 server.address = Some(address);
@@ -426,10 +399,7 @@ impl Scanner {
     }
 
     fn handle_result(&mut self, GroupResult { key, result }: GroupResult) -> Option<ScanEvent> {
-        let mut server = match self.pending.remove(&key)? {
-            PendingServer::Listed(server) => *server,
-            PendingServer::Named(index) => ScannedServer::named(self.server(index)?, index),
-        };
+        let mut server = self.take_pending(key)?;
         Some(match result {
             Ok(reply) => {
                 server.apply_reply(reply);
@@ -443,71 +413,19 @@ impl Scanner {
         })
     }
 
+    fn take_pending(&mut self, key: u64) -> Option<ScannedServer> {
+        match self.pending.remove(&key)? {
+            PendingServer::Listed(server) => Some(*server),
+            PendingServer::Named(index) => Some(ScannedServer::named(self.server(index)?, index)),
+        }
+    }
+
     fn server(&self, index: usize) -> Option<&ServerAddress> {
         match self.targets.get(index) {
             Some(Target::Server(server)) => Some(server),
             _ => None,
         }
     }
-}
-
-impl ListTask {
-    /// Reads the list from the lobby.
-    #[cfg(not(feature = "http"))]
-    async fn fetch(&self) -> Result<ListSummary, ProbeError> {
-        fetch_list(&self.target, &self.config, |server| self.send(server)).await
-    }
-
-    /// Reads the list from the lobby, or else from a mirror.
-    #[cfg(feature = "http")]
-    async fn fetch_or_fall_back(&self, mirrors: Option<&MirrorConfig>) -> Result<ListSummary, ProbeError> {
-        let Self { index, target, config, sender } = self;
-        let mut is_empty = true;
-        let on_server = |server| {
-            is_empty = false;
-            self.send(server);
-        };
-        let result = fetch_list(target, config, on_server).await;
-        let Some(mirrors) = mirrors else { return result };
-        match result {
-            // A list that broke off is better than a copy.
-            Err(error) if is_empty => {
-                let on_event = |event| drop(sender.send(ListEvent::Mirror(*index, Box::new(event))));
-                mirrors.fall_back(target, config, error, on_event, |server| self.send(server)).await
-            }
-            Ok(summary) => {
-                mirrors.learn_key(target, config).await;
-                Ok(summary)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn send(&self, server: FetchedServer) {
-        let _ = self.sender.send(ListEvent::Server(self.index, Box::new(server)));
-    }
-}
-
-/// Connects to all addresses of a server at once; returns the first that accepts, and how long that took.
-async fn measure_connect(addrs: Vec<SocketAddr>, config: &ScanConfig) -> Result<(SocketAddr, Duration), ProbeError> {
-    let mut attempts = JoinSet::new();
-    for addr in addrs {
-        let config = config.clone();
-        attempts.spawn(async move {
-            let start = Instant::now();
-            connect_tcp(&[addr], &config).await.map(|_| (addr, start.elapsed()))
-        });
-    }
-    let mut worst = None;
-    while let Some(attempt) = attempts.join_next().await {
-        match attempt {
-            Ok(Ok(connected)) => return Ok(connected),
-            Ok(Err(error)) => worst = worst.or(Some(error)),
-            // The task panicked or was cancelled: neither happens.
-            Err(_) => {}
-        }
-    }
-    Err(worst.unwrap_or(ProbeError::NotFound))
 }
 
 async fn receive(events: &mut Option<mpsc::UnboundedReceiver<ListEvent>>) -> Option<ListEvent> {
