@@ -127,7 +127,7 @@ fn measure() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a node with 20,000 servers spends, in CPU time.
+/// CPU time of a node with 20,000 servers.
 struct CpuCosts {
     /// Per refresh.
     refresh: Duration,

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Interval between registrations. Document 001 asks for 30 seconds: the lease is long enough that one of them can be lost
+/// Interval between registrations. Document 001 requires 30 seconds: the lease is long enough that one of them can be lost
 /// without the server dropping from the list.
 const REFRESH: Duration = Duration::from_secs(30);
 

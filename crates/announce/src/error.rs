@@ -1,4 +1,4 @@
-//! What can go wrong when a server is announced.
+//! Errors of announcing a server.
 
 use crate::LobbyHost;
 use rallypoint_udp::{BindError, EntropyError};
@@ -30,7 +30,7 @@ pub enum AnnounceStartError {
     InvalidKey {
         /// The key of the registration, such as `name`.
         key: String,
-        /// What is wrong with its value.
+        /// The problem with its value.
         error: AnnounceError,
     },
     /// No address was found for any of the lobbies.

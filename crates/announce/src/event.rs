@@ -1,4 +1,4 @@
-//! What a program that announces a server may want to log.
+//! Events of an announced server, for a log.
 
 use crate::LobbyHost;
 use std::{fmt, io, net::SocketAddr};

@@ -40,7 +40,7 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
     runtime.block_on(async { Announcement::start(args, config).await?.run().await })
 }
 
-/// What is wrong with the description of the server is a mistake in the arguments; everything else is a failure.
+/// An invalid description of the server is a mistake in the arguments; every other error is a failure.
 impl From<AnnounceStartError> for CommandError {
     fn from(error: AnnounceStartError) -> Self {
         match error {

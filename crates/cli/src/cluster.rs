@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
     let status = runtime::block_on(async { Ok::<_, CommandError>(client.status().await) })?;
     let text = match args.json {
         true => json(&status),
-        // The error says why there is nothing to show.
+        // The error explains why there is nothing to show.
         false if !status.is_reachable => String::new(),
         false => table(&status, &settings.name),
     };

@@ -210,7 +210,7 @@ impl Listing<'_> {
         }
     }
 
-    /// What to do about a list that cannot be read.
+    /// A hint for a list that cannot be read.
     fn list_hint(&self, target: Option<&Target>, error: &ProbeError) -> Option<String> {
         match (error, target) {
             (ProbeError::Refused, Some(Target::Lobby(lobby))) if self.args.lobbies.is_empty() => Some(format!(

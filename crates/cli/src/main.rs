@@ -55,7 +55,7 @@ mod watch;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
-/// What `rallypoint --version` prints; `-V` prints the first line only.
+/// The output of `rallypoint --version`; `-V` prints the first line only.
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\ncommit: ",

@@ -92,7 +92,7 @@ pub fn describe_cause(cause: &ProbeError) -> &'static str {
     }
 }
 
-/// What else there is to say about the copy that is shown.
+/// Warnings and notes about the copy that is shown.
 pub fn warnings(list: &MirroredList) -> Vec<String> {
     let older = list.older_by().map(|by| format!("warning: this copy is {by} older than one that was seen before"));
     let key = list.new_key.map(|key| {

@@ -56,7 +56,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that an invalid command line asks for, as far as it can be recognised.
+    /// The format that an invalid command line requests, as far as it can be recognised.
     pub fn from_invalid_arguments(words: impl Iterator<Item = String>) -> Self {
         let words: Vec<_> = words.collect();
         let has = |word: &str| words.iter().any(|it| it == word);

@@ -1,4 +1,4 @@
-//! `rallypoint query`: asks servers for their description and players.
+//! `rallypoint query`: queries servers for their description and players.
 
 use crate::{
     error::{CommandError, with_hint},

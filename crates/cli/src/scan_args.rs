@@ -58,7 +58,7 @@ pub struct ScanArgs {
 pub const MIN_CONNECT_INTERVAL: Duration = Duration::from_secs(30);
 
 impl ScanArgs {
-    /// The settings of a scan that asks servers for this; `None` reads lists only.
+    /// The settings of a scan that requests this detail; `None` reads lists only.
     pub fn config(&self, detail: Option<Detail>) -> ScanConfig {
         let family = match (self.v4, self.v6) {
             (true, _) => Some(Family::V4),

@@ -26,7 +26,7 @@ pub struct Signals {
     terminate: Terminate,
 }
 
-/// The action a signal asks for.
+/// The action that a signal requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalAction {
     /// SIGHUP for a service: reload the configuration.

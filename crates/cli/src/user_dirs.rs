@@ -10,12 +10,12 @@ pub fn config() -> Option<PathBuf> {
     Some(choose_base_strategy().ok()?.config_dir().join(NAME))
 }
 
-/// What the user keeps: `~/.local/share/rallypoint`. `None` without a home directory.
+/// The directory for data of the user: `~/.local/share/rallypoint`. `None` without a home directory.
 pub fn data() -> Option<PathBuf> {
     Some(choose_base_strategy().ok()?.data_dir().join(NAME))
 }
 
-/// What a service keeps on this machine: `~/.local/state/rallypoint`. `None` without a home directory.
+/// The directory for state of a service on this machine: `~/.local/state/rallypoint`. `None` without a home directory.
 pub fn state() -> Option<PathBuf> {
     let user = choose_base_strategy().ok()?;
     // Windows has one directory for everything that stays on this machine.

@@ -67,7 +67,7 @@ fn the_address_of_the_page_lists_its_servers() {
         let text = list(page);
         assert!(has_both(&text), "{page}: {text}");
     }
-    // What the page shows, not more.
+    // Only what the page shows.
     for page in ["/lobbies/rooms", "/?q=tea", "/?lobby=rooms&page=1"] {
         let text = list(page);
         assert!(text.contains("Tea room") && !text.contains("Bacon Town"), "{page}: {text}");

@@ -1,4 +1,4 @@
-//! What each command prints, as a whole: run against a real lobby and real servers, with ports and times replaced.
+//! The complete output of each command, run against a real lobby and real servers, with ports and times replaced.
 //!
 //! Accept changed snapshots with `INSTA_UPDATE=always` or `cargo insta review`.
 
@@ -304,7 +304,7 @@ fn serve_prints_its_addresses_and_logs_what_happens() {
     let log = scene.redact(&scene.lobby.log());
     // One line per kind of event: their order depends on the checks.
     let mut kinds: Vec<_> = log.lines().filter_map(|line| line.split_once("  INFO ")).map(|(_, rest)| rest).collect();
-    // What depends on the machine, and what the harness itself registers.
+    // Output that depends on the machine, and servers that the harness itself registers.
     let others = ["web.connections", "receive_buffer", "the system's limit", "name=\"marker"];
     kinds.retain(|line| !others.iter().any(|other| line.contains(other)));
     let without_id = |line: &str| line.split(' ').filter(|word| !word.starts_with("id=")).collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! What nodes send each other besides changes: reports of probes, and requests with their responses.
+//! Messages between nodes besides changes: reports of probes, and requests with their responses.
 //!
 //! A message is an entry of the stream `msg`, in JSON. It is kept for some minutes, so that a node that joins learns what the others
 //! found out before. Nothing is lost for good with a message: reports are repeated.

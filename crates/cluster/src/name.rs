@@ -3,7 +3,7 @@
 /// Maximum length of a name.
 const MAX_NAME: usize = 64;
 
-/// What a name has to be.
+/// The form of a name, as error messages describe it.
 pub const NAME_FORM: &str = "1 to 64 letters, digits, '-', '_' or '.'";
 
 /// Whether a cluster or node can have this name: it is part of keys in the store, and shown on pages.

@@ -138,7 +138,7 @@ pub struct ClusterNode {
     report: Vec<u8>,
     tokens: u64,
     nodes: Vec<NodeRow>,
-    /// What was found to be wrong with the content of the store, and not reported yet.
+    /// A defect of the store's content that is not reported yet.
     defect: Option<StoreDefect>,
     stats: NodeStats,
 }
@@ -373,7 +373,7 @@ impl ClusterNode {
         self.is_reload = true;
     }
 
-    /// What was read so far is incomplete.
+    /// Discards an incomplete load: everything has to be read again.
     fn forget_partial_load(&mut self) {
         if let Some(loading) = self.loading.take() {
             self.epoch = None;

@@ -76,7 +76,7 @@ pub struct EntryBody {
     pub block: Vec<u8>,
 }
 
-/// What a log record reports.
+/// The kind of change that a log record reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordKind {
     /// A server has this state; `is_expiry` if an endpoint of it expired.
@@ -115,7 +115,7 @@ pub struct LogRecord {
     pub token: Vec<u8>,
     /// The token of the previous change.
     pub previous: Vec<u8>,
-    /// What has changed.
+    /// The change.
     pub kind: RecordKind,
 }
 

@@ -1,4 +1,4 @@
-//! What a node reports about itself.
+//! The report of a node about itself.
 
 use crate::NodeRow;
 use rallypoint_lobby::ClusterStatus;
@@ -8,7 +8,7 @@ use std::{collections::HashSet, time::Duration};
 /// Maximum length of a name or version that is displayed.
 const MAX_NAME: usize = 64;
 
-/// What a node reports about itself in the store, in JSON. Fields that are missing or unknown are ignored, so that nodes of
+/// The report of a node about itself in the store, in JSON. Fields that are missing or unknown are ignored, so that nodes of
 /// neighbouring versions understand each other.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -64,7 +64,7 @@ pub enum Request {
         token: [u8; 16],
         /// The node.
         node: u64,
-        /// What the node reports about itself, if it is time for a report.
+        /// The node's report about itself, if one is due.
         report: Option<Vec<u8>>,
         /// Number of the last change that is known.
         after: u64,
@@ -249,7 +249,7 @@ pub struct NodeRow {
     pub node: u64,
     /// When it last reported, in milliseconds of the store's clock.
     pub time: u64,
-    /// What it reported.
+    /// Its report.
     pub report: Vec<u8>,
 }
 
@@ -262,7 +262,7 @@ pub enum WriteResult {
     Refused(Conflict, Option<Box<EntryValue>>),
 }
 
-/// What in the store contradicts a change that was refused.
+/// The state in the store that contradicts a refused change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
     /// The server, or another one at its endpoint, registered later with another node.
@@ -277,13 +277,13 @@ pub enum Conflict {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct StoreError {
-    /// What it means for the node.
+    /// Its meaning for the node.
     pub kind: StoreErrorKind,
     /// One sentence for the operator.
     pub message: String,
 }
 
-/// What a [`StoreError`] means for the node.
+/// The meaning of a [`StoreError`] for the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StoreErrorKind {
     /// The store cannot be reached, or does not answer in time.

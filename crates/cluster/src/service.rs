@@ -95,7 +95,7 @@ impl PreparedNode {
         }
     }
 
-    /// What the lobby has to be started with.
+    /// The identity that the lobby has to be started with.
     #[must_use]
     pub fn identity(&self) -> NodeIdentity {
         NodeIdentity { name: self.options.node_name.clone(), public_id_key: self.options.secret.public_id_key() }

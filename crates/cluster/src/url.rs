@@ -61,7 +61,7 @@ pub enum StoreUrlError {
         "a Redis Cluster has no numbered databases: leave the number after the hosts out, and choose a cluster.name instead"
     )]
     ClusterDatabase,
-    /// What Sentinel calls the store.
+    /// The name of the store in Sentinel.
     #[error("the name of the service is missing: redis+sentinel://host:26379/service")]
     Service,
     /// The path of a Unix socket.

@@ -140,7 +140,7 @@ fn a_decision_of_now_counts_whatever_the_clocks_are() {
         panic!("no bans")
     };
     assert_eq!(bans, [(b"x".to_vec(), b"1300001 1000500 lifted".to_vec())]);
-    // What was decided before, without contact, does not replace it.
+    // An earlier decision, made without contact, does not replace it.
     let write = Write::Ban { subject: b"x".to_vec(), value: Vec::new(), since: 1_200_000, end: 0, is_current: false };
     let Some(Reply::Opened(opened)) = store.execute(&Request::Open { epoch: [9; 16], secret_check: [0; 16] }) else {
         panic!("not opened")

@@ -127,7 +127,7 @@ fn refresh(world: &mut World, running: &mut BTreeMap<u64, Running>) {
     }
 }
 
-/// What every node lists if the running servers, and no others, are listed.
+/// The list of every node if the running servers, and no others, are listed.
 fn expected(running: &BTreeMap<u64, Running>) -> std::collections::BTreeSet<String> {
     let entry = |known: &Running| {
         let Server { lobby, port, name, players, is_tcp, .. } = &known.server;

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, RP_ERROR_BUSY, RP_ERROR_INVALID_HANDLE, RP_ERROR_LIMIT, RP_ERROR_PANIC};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, TryLockError};
 
-/// What a handle refers to. Part of the handle, so that a server's is not taken for a client's.
+/// The type of object that a handle refers to. Part of the handle, so that a server's is not taken for a client's.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 pub(crate) enum Kind {

@@ -1,4 +1,4 @@
-//! What a scan found, in the form of C.
+//! Results of a scan as C structures.
 
 use crate::{
     failure::{Failure, RP_ERROR_NULL_POINTER},

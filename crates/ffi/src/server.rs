@@ -74,7 +74,7 @@ unsafe impl SizedConfig for rp_server_config {
 struct Server {
     server: ServerSession,
     players: PlayerTable,
-    /// What the tokens of players say, from their login request on.
+    /// The data in the tokens of players, from their login request on.
     token_data: HashMap<PlayerId, Vec<u8>>,
     pending: PendingEvent,
 }

@@ -1,4 +1,4 @@
-//! What a server answers queries with.
+//! The description that a server answers queries with.
 
 use crate::{
     arguments::{self, SizedConfig},

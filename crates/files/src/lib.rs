@@ -1,6 +1,6 @@
 //! Files that only their owner can read, and that are replaced completely or not at all, even if the power fails.
 //!
-//! Who may read a file is a mode on Unix. On Windows a new file inherits the permissions of its directory, and those of a
+//! The permission to read a file is a mode on Unix. On Windows a new file inherits the permissions of its directory, and those of a
 //! user's own directories exclude other users.
 //!
 //! ```

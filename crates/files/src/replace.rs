@@ -135,7 +135,7 @@ mod tests {
         file.write(b"for all").unwrap();
         file.sync().unwrap();
         file.commit().unwrap();
-        // What the umask takes away is up to the user.
+        // The umask may take further permissions away: that is up to the user.
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o133, 0);
     }
 }

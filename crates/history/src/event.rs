@@ -9,7 +9,7 @@ use rallypoint_wire::lobby::LobbyId;
 pub struct HistoryEvent {
     /// When it happened.
     pub time: UnixSeconds,
-    /// What happened.
+    /// The kind of event.
     pub kind: EventKind,
 }
 

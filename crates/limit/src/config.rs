@@ -37,7 +37,7 @@ pub enum LimiterConfigError {
         scope: Scope,
         /// Rate of packets or of bytes.
         unit: Unit,
-        /// What is wrong with it.
+        /// The problem with it.
         error: RateError,
     },
     /// [`LimiterConfig::reserved_percent`] is out of its range.

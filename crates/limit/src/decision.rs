@@ -34,7 +34,7 @@ pub enum Scope {
     Total,
 }
 
-/// What a budget counts.
+/// The unit that a budget counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// Datagrams.

@@ -205,7 +205,7 @@ impl SourceKeys {
     }
 }
 
-/// What each known customer is guaranteed: an equal share of the reserved part of the total. All of them together cannot use
+/// The guarantee of each known customer: an equal share of the reserved part of the total. All of them together cannot use
 /// more than is reserved, so none can use up the share of another.
 struct Share {
     /// The reserved part of the total, in percent.

@@ -7,7 +7,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-/// What a [`TokenBuckets`](crate::TokenBuckets) can be keyed by.
+/// An address prefix by which [`TokenBuckets`](crate::TokenBuckets) can be keyed.
 pub trait BucketKey: Copy {
     /// The key as a number: two keys are equal exactly if their numbers are.
     fn bits(self) -> u128;
@@ -27,13 +27,13 @@ pub type Host = Prefix<32, 128>;
 /// can have any number of addresses.
 pub type Lan = Prefix<32, 64>;
 
-/// What one customer of a provider commonly has: an IPv4 address or an IPv6 /56.
+/// The usual assignment of one customer of a provider: an IPv4 address or an IPv6 /56.
 pub type Customer = Prefix<32, 56>;
 
 /// A small network: an IPv4 /24 or an IPv6 /56.
 pub type Net = Prefix<24, 56>;
 
-/// What one organisation commonly has: an IPv4 /24 or an IPv6 /48.
+/// The usual assignment of one organisation: an IPv4 /24 or an IPv6 /48.
 pub type Site = Prefix<24, 48>;
 
 impl<const V4: u8, const V6: u8> Prefix<V4, V6> {

@@ -15,7 +15,7 @@ pub struct Rate {
     pub burst: u64,
 }
 
-/// What one source, one network or all sources together may send or receive. `None` is no limit.
+/// The rates at which one source, one network and all sources together may send or receive. `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
     /// Limit of datagrams.

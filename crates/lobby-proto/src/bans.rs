@@ -53,7 +53,7 @@ const MIN_LETTERS: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ban {
-    /// What is banned.
+    /// The banned subject.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub subject: BanSubject,
     /// Why, for the operator and for the owner of a banned server; may be empty.
@@ -64,7 +64,7 @@ pub struct Ban {
     pub until: Option<SystemTime>,
 }
 
-/// What a [`Ban`] applies to.
+/// The subject that a [`Ban`] applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum BanSubject {
@@ -93,7 +93,7 @@ pub struct BannedServer {
     pub addresses: Vec<SocketAddr>,
 }
 
-/// Why a ban that an operator asked for is not accepted.
+/// Why a ban that an operator requested is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BanError {

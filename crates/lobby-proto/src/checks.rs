@@ -22,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What is known about a target at the moment.
+/// The current knowledge about a target.
 pub(crate) enum CheckStatus {
     /// The result of a recent check.
     Known(CheckResult),

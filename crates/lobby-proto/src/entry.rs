@@ -139,7 +139,7 @@ pub(crate) struct ColdEntry {
     pub displaced: Option<Box<DisplacedServer>>,
     /// The server whose endpoint this one took over, if there was one.
     pub replaced: Option<ServerId>,
-    /// What other nodes of a cluster contributed.
+    /// The contributions of other nodes of a cluster.
     pub replica: ReplicaState,
 }
 
@@ -173,7 +173,7 @@ impl ColdEntry {
     }
 }
 
-/// Registrations of an endpoint that asked for a check.
+/// Registrations of an endpoint that requested a check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CheckAttempts {
     /// When the last one that counted arrived.

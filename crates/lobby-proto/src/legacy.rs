@@ -18,7 +18,7 @@ use std::{
     time::Instant,
 };
 
-/// What the current list calls a legacy server that names no mod: the texts of the reference lobby, because such a server does
+/// The name in the current list of a legacy server that names no mod: the texts of the reference lobby, because such a server does
 /// not tell its version.
 const LEGACY_GAME: &[u8] = b"Legacy Gang Garrison 2 version or mod";
 const LEGACY_GAME_SHORT: &[u8] = b"old";

@@ -202,7 +202,7 @@ const MAX_SHOWN: usize = 5 * 256;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BlockSize {
     pub bytes: usize,
-    /// At most so many bytes are the texts of the block as they are shown: a byte that is not printable ASCII can take three.
+    /// Maximum number of bytes of the block's texts as they are shown: a byte that is not printable ASCII can take three.
     pub shown: usize,
 }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Tick(u32);
 
-/// Resolution of deadlines: an entry expires at most this much later than its lease says, and never earlier.
+/// Resolution of deadlines: an entry expires at most this much later than its lease ends, and never earlier.
 pub(crate) const GRAIN: Duration = Duration::from_millis(250);
 
 /// Number of rows: how many ticks ahead an entry can be scheduled. A later deadline is visited then and scheduled again.

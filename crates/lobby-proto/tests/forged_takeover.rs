@@ -116,7 +116,7 @@ fn w45_two_servers_of_one_address_do_not_displace_each_other() {
     }
 }
 
-/// What the new ID does next, after it has replaced the proven one: the former entry returns.
+/// The next step of the new ID after it has replaced the proven one: the former entry returns.
 #[test]
 fn w45_the_former_server_returns_when_an_unproven_id_leaves_its_endpoint() {
     let mut attack = Attack::new(tcp(7));
@@ -181,7 +181,7 @@ fn w45_the_former_server_is_kept_for_its_lease_only() {
     assert_eq!((attack.lobby.stats().registered, attack.lobby.stats().memory), (0, 0));
 }
 
-/// An endpoint of the other family that is not reached says nothing about the one that was taken.
+/// An endpoint of the other family that is not reached proves nothing about the one that was taken.
 #[test]
 fn w45_a_server_yields_only_where_it_is_not_reached() {
     let mut lobby = Lobby::default();

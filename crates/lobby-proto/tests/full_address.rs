@@ -278,7 +278,7 @@ fn w87_a_flood_in_the_name_of_an_address_does_not_keep_its_server_from_registeri
     }
 }
 
-/// What is admitted beyond the budget is bounded.
+/// The number of datagrams admitted beyond the budget is bounded.
 #[test]
 fn w87_an_id_is_admitted_beyond_the_budget_once_in_five_seconds() {
     let mut attack = Attack::new(PLACES[0], 32);

@@ -4,7 +4,7 @@ use crate::support;
 use rallypoint_lobby_proto::{CheckResult, RegistrationOutcome};
 use support::*;
 
-/// Advances the time without calling the registry, then calls it as it asks for.
+/// Advances the time without calling the registry, then calls it whenever its timeout is due.
 fn halt(lobby: &mut Lobby, seconds: u64) {
     lobby.now += secs(seconds);
     lobby.wait(secs(0));

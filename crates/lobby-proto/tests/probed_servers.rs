@@ -211,7 +211,7 @@ fn a_refused_server_is_not_listed() {
     }
 }
 
-/// What has replied is no forgery.
+/// A server that has replied is no forgery.
 #[test]
 fn w45_an_unproven_server_gives_way_to_one_that_has_replied() {
     let mut lobby = Lobby::with(|config| config.caps.total = 1);

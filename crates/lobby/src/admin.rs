@@ -144,7 +144,7 @@ pub enum AdminFileError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         source: serde_json::Error,
     },
 }

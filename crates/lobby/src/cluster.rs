@@ -12,7 +12,7 @@ use std::{
 };
 use tokio::sync::{Notify, mpsc};
 
-/// What a lobby needs to be a node of a cluster.
+/// The identity of a lobby as a node of a cluster.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NodeIdentity {
     /// Name of the node: where it is, for players and operators.
@@ -91,7 +91,7 @@ pub struct ClusterStatus {
     pub is_connected: bool,
     /// Whether the node was started a short time ago, and has not had the servers of the others yet.
     pub is_joining: bool,
-    /// What is wrong, if the node is not connected, or if it cannot share something although it is.
+    /// The problem, if the node is not connected, or if it cannot share something although it is.
     pub problem: Option<ClusterProblem>,
     /// When the store last answered.
     pub last_contact: Option<Instant>,
@@ -153,7 +153,7 @@ impl ClusterStatus {
 /// A decision of an operator about a ban.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BanDecision {
-    /// What was decided.
+    /// The decision.
     pub change: BanChange,
     /// When it was decided, in milliseconds since 1970.
     pub since: u64,
@@ -217,7 +217,7 @@ impl ClusterLink {
         self.is_probing
     }
 
-    /// What this lobby finds out about servers from now on, for the other nodes. Reports that are not taken in time are dropped:
+    /// The reports of this lobby about servers from now on, for the other nodes. Reports that are not taken in time are dropped:
     /// they are repeated.
     #[must_use]
     pub fn probe_reports(&self) -> mpsc::Receiver<ProbeReport> {

@@ -1,4 +1,4 @@
-//! What one node of a cluster finds out about servers, and all nodes show.
+//! Reports about servers that one node of a cluster makes, and all nodes show.
 
 use crate::verify::VerificationResult;
 use rallypoint_lobby_proto::{FailedCheckTimes, PublicId, RecentOutcome, RegistrationOutcome};

@@ -28,7 +28,7 @@ use std::{
 /// Interval at which every server is probed.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// What verification works with.
+/// The parts that verification works with.
 pub(crate) struct VerifyContext {
     pub feed: Arc<ServerFeed>,
     pub registry: RegistryHandle,

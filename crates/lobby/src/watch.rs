@@ -90,7 +90,7 @@ pub(crate) struct Watcher {
     tasks: HashMap<WatchTarget, JoinHandle<()>>,
 }
 
-/// What the task of every watched server needs.
+/// State that the tasks of all watched servers share.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchContext {
     pub registry: RegistryHandle,
@@ -216,7 +216,7 @@ impl WatchContext {
     }
 }
 
-/// What is known about a watched server.
+/// The current knowledge about a watched server.
 #[derive(Debug, Default)]
 struct WatchState {
     /// Its ID in the list, if it replied to the last probe.

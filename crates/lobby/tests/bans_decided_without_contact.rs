@@ -1,4 +1,4 @@
-//! What an operator decided without contact with the other nodes is not undone by their earlier decisions.
+//! Decisions that an operator made without contact with the other nodes are not undone by earlier decisions of those.
 
 use crate::common;
 

@@ -66,7 +66,7 @@ pub const MAX_UDP_PAYLOAD: usize = 65_507;
 /// ([`max_datagram`](Self::max_datagram)), or have work to do once per turn of the event loop rather than per datagram
 /// ([`handle_turn_end`](Self::handle_turn_end)).
 pub trait Machine {
-    /// What the machine reports to its owner.
+    /// An event that the machine reports to its owner.
     type Event;
 
     /// Handles a datagram that arrived.

@@ -1,4 +1,4 @@
-//! What arrives at a socket besides plain bytes: datagrams with their metadata, and errors about datagrams sent earlier.
+//! Input from a socket: datagrams with their metadata, and errors about datagrams sent earlier.
 
 use std::{
     io,

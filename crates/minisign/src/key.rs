@@ -17,7 +17,7 @@ const ALGORITHM: &[u8; 2] = b"Ed";
 const KEY_ID: usize = 8;
 const PUBLIC_KEY: usize = 32;
 
-/// What minisign puts before the first line of each of its files.
+/// The prefix of the first line of each of minisign's files.
 pub(crate) const UNTRUSTED_COMMENT: &str = "untrusted comment: ";
 
 /// A key that signs files. `Debug` hides it.

@@ -1,4 +1,4 @@
-//! Signed files in the format of minisign: Ed25519 over the BLAKE2b-512 hash of the file, with a signed comment that says what
+//! Signed files in the format of minisign: Ed25519 over the BLAKE2b-512 hash of the file, with a signed comment that states what
 //! was signed, and when.
 //!
 //! The lobby signs what it exports for mirrors ([`SigningKey`]), and clients verify it ([`PublicKey`]). Whatever this crate signs,

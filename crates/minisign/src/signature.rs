@@ -84,7 +84,7 @@ impl Signature {
         Self { untrusted_comment: COMMENT.into(), key_id, signature, trusted_comment, global_signature }
     }
 
-    /// The key that made the signature, as it says itself.
+    /// The ID of the key that made the signature, as the file states it.
     #[must_use]
     pub fn key_id(&self) -> KeyId {
         self.key_id

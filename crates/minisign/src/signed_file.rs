@@ -12,7 +12,7 @@ const MAX_SIGNATURE: usize = 10 << 10;
 pub struct SignedFile<'a> {
     /// The signature, which is not verified yet.
     pub signature: Signature,
-    /// What is signed.
+    /// The signed content.
     pub message: &'a [u8],
 }
 

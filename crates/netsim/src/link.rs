@@ -72,7 +72,7 @@ pub enum Loss {
     Queue,
 }
 
-/// What a link does with one datagram.
+/// The effect of a link on one datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkResult {
     /// It never arrives.

@@ -71,7 +71,7 @@ pub struct Packet<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BottleneckId(pub(crate) u32);
 
-/// What a filter does with a datagram.
+/// The action of a filter on a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterAction {
     /// It is sent, with the bytes as the filter left them.

@@ -53,7 +53,7 @@ impl NodeId {
     }
 }
 
-/// What the network needs of a machine, without its type.
+/// The calls of a machine that the network needs, without its type.
 pub(crate) trait AnyMachine: Any {
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]);
     fn handle_timeout(&mut self, now: Instant);

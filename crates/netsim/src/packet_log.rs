@@ -3,7 +3,7 @@
 use crate::{Loss, Pcap};
 use std::{collections::VecDeque, fmt, io, net::SocketAddr, time::Duration};
 
-/// What became of a datagram, or of one copy of it. Times count from the start of the network.
+/// The fate of a datagram, or of one copy of it. Times count from the start of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryStatus {
     /// It is in flight.
@@ -47,7 +47,7 @@ pub struct PacketRecord {
     pub is_duplicate: bool,
     /// The bit that was flipped in transit, counted from the lowest of the first byte.
     pub flipped_bit: Option<usize>,
-    /// What became of it.
+    /// Its fate.
     pub status: DeliveryStatus,
 }
 

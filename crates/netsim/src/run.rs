@@ -13,12 +13,12 @@ const MAX_EVENTS_PER_INSTANT: u32 = 1_000_000;
 
 type ScheduledAction = Box<dyn FnOnce(&mut Network)>;
 
-/// What happens in the future, apart from datagrams in flight.
+/// Scheduled events, apart from datagrams in flight.
 #[derive(Default)]
 pub(crate) struct Schedule {
     /// Timers of the nodes, at most one per node.
     pub(crate) wakes: BTreeSet<(Instant, NodeId)>,
-    /// What the test has scheduled, ordered by time and then by order of scheduling.
+    /// Changes that the test has scheduled, ordered by time and then by order of scheduling.
     actions: BTreeMap<(Instant, u64), ScheduledAction>,
     action_count: u64,
     /// Number of events at the current instant.

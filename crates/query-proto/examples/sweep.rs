@@ -1,6 +1,6 @@
-//! What asking and answering cost, without a network: `cargo run --release -p rallypoint-query-proto --example sweep`.
+//! The cost of probing and of answering, without a network: `cargo run --release -p rallypoint-query-proto --example sweep`.
 //!
-//! A prober asks a hundred thousand servers, all of which answer at once; the least of five runs is shown.
+//! A prober queries a hundred thousand servers, all of which answer at once; the fastest of five runs is shown.
 #![forbid(unsafe_code)]
 
 use rallypoint_machine::Machine;

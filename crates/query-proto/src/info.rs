@@ -17,7 +17,7 @@ pub use lobby::LobbyInfo;
 ///
 /// let listed = ServerInfo { name: Some("Bacon Town".into()), players: Some(3), ..ServerInfo::default() };
 /// let mut own = ServerInfo { players: Some(4), map: Some("ctf_truefort".into()), ..ServerInfo::default() };
-/// // What the server itself says takes precedence over what the lobby says.
+/// // The server's own description takes precedence over the lobby's.
 /// own.fill_from(&listed);
 /// assert_eq!(own.name.as_deref(), Some("Bacon Town"));
 /// assert_eq!(own.players, Some(4));
@@ -112,7 +112,7 @@ impl ServerInfo {
         self.teams.iter().find(|team| team.id == id).map(|team| &*team.name)
     }
 
-    /// Fills unknown fields from `other`: what a server says about itself, for example, from what a lobby says about it. A name
+    /// Fills unknown fields from `other`: a server's own description, for example, from the lobby's. A name
     /// whose letters this server's protocol cannot express ("??????") is replaced by the complete one, too.
     pub fn fill_from(&mut self, other: &Self) {
         fn fill<T: Clone>(mine: &mut Option<T>, other: &Option<T>) {

@@ -28,7 +28,7 @@ pub struct ServerQuery {
     pub detail: Detail,
 }
 
-/// How much a probe asks for. A protocol that has only one query always sends that one.
+/// The amount of detail that a probe requests. A protocol that has only one query always sends that one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Detail {
     /// Any valid reply: whether the server is there.

@@ -417,7 +417,7 @@ impl Prober {
             }
         }
         self.stored_bytes = self.stored_bytes.saturating_sub(probe.stored_bytes());
-        // So that `poll_timeout` does not name times of probes that have ended.
+        // Otherwise `poll_timeout` would return times of probes that have ended.
         self.timers.remove_stale(|probe| is_live(&self.probes, probe));
         while self.ready.pop_front_if(|ready| !is_live(&self.probes, *ready)).is_some() {}
         Some(probe)

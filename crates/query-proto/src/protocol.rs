@@ -11,7 +11,7 @@ use crate::{Detail, MissingPart, RawReply, ServerInfo, secret::TableKey};
 use rallypoint_wire::{DecodeError, bloodmasters::Echo};
 use std::{fmt, str::FromStr};
 
-/// What a file in this directory implements: everything that a [`Prober`](crate::Prober) has to know about a protocol.
+/// A query protocol: everything that a [`Prober`](crate::Prober) has to know about it. Each file in this directory implements one.
 ///
 /// The methods are called through the generated enums below, so that the hot path has no dynamic dispatch.
 pub(crate) trait QueryProtocol {
@@ -53,7 +53,7 @@ pub(crate) trait QueryProtocol {
     /// Whether the datagram may have changed which requests make sense.
     fn changes_requests(message: &Self::Message<'_>) -> bool;
 
-    /// What still has to be requested to satisfy a query of this detail.
+    /// The parts that still have to be requested to satisfy a query of this detail.
     fn outstanding(progress: &Self::Progress, detail: Detail) -> Requests;
 
     /// Maps the reply to the common view, and names the parts that are missing.

@@ -48,7 +48,7 @@ pub struct QueryReply {
 pub struct RoundTrip {
     /// Time from query to reply.
     pub time: Duration,
-    /// How the time was measured, which says how accurate it is.
+    /// How the time was measured, which determines its accuracy.
     pub method: RttMethod,
 }
 

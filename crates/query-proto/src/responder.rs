@@ -71,7 +71,7 @@ pub struct ResponderStats {
     pub not_queries: u64,
     /// Queries that were answered.
     pub answered: u64,
-    /// Queries dropped because a budget was used up: [`Responder::refused`] says which.
+    /// Queries dropped because a budget was used up: [`Responder::refused`] counts each.
     pub over_budget: u64,
     /// Queries dropped because too many replies were waiting to be sent.
     pub over_queue: u64,

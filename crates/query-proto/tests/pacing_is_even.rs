@@ -21,7 +21,7 @@ fn most_within(window: Duration, times: &[Duration]) -> usize {
     most
 }
 
-/// What a pace allows in a window: its share, and what is caught up with in 2 ms, and one.
+/// The number of datagrams that a pace allows in a window: its share, the share of 2 ms to catch up, and one.
 fn allowed(window: Duration, per_second: u32) -> usize {
     ((window + ms(2)).as_secs_f64() * f64::from(per_second)) as usize + 1
 }

@@ -1,4 +1,4 @@
-//! What a game gives its responder is what a prober of that responder returns.
+//! The description that a game gives its responder is the one that a prober of that responder returns.
 
 use crate::common;
 use common::*;

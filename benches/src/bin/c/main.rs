@@ -15,7 +15,7 @@ use std::{
 /// Number of messages there and back. Twice as many are run as well, and the difference counts.
 const ITERATIONS: u64 = 20_000;
 
-/// What calls through C may cost more, in percent.
+/// Maximum extra cost of calls through C, in percent.
 const GOAL: f64 = 5.0;
 
 fn main() -> ExitCode {

@@ -7,7 +7,7 @@ use crate::{
 use rallypoint_netsim::{BottleneckId, CubicReceiver, CubicSender, Link, Network, Node};
 use std::time::{Duration, Instant};
 
-/// What happens to the shared link.
+/// Events on the shared link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disturbance {
     /// It has 30 % of its rate for 2 s.

@@ -307,7 +307,7 @@ fn add_portable_goals(goals: &mut Goals, kind: &str, pairs: &[(&str, Cost, Cost)
     }
 }
 
-/// What encryption costs, beside what the cipher costs by itself.
+/// The cost of encryption, beside that of the cipher alone.
 fn add_cipher_goals(goals: &mut Goals, plain: Cost, encrypted: Cost, cipher: Cost) {
     let sides: [(&str, fn(&Cost) -> f64); 2] = [("sender", |cost| cost.sender), ("receiver", |cost| cost.receiver)];
     for (side, of) in sides {
@@ -329,7 +329,7 @@ fn add_cipher_goals(goals: &mut Goals, plain: Cost, encrypted: Cost, cipher: Cos
     }
 }
 
-/// What the channel layer adds to a message.
+/// The cost that the channel layer adds to a message.
 fn add_channel_goal(goals: &mut Goals, size: usize, without: [Cost; 2]) {
     let with = [Encryption::Plain, Encryption::Encrypted]
         .map(|encryption| best(|| messages::channel(encryption.clone(), size, MESSAGES)));

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a channel promises.
+/// The delivery guarantee of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Ordered,

@@ -37,7 +37,7 @@ pub struct Addrs {
     pub web: SocketAddr,
 }
 
-/// What the process uses at one moment.
+/// Resources of the process at one moment.
 pub struct Sample {
     /// Resident memory in bytes.
     pub memory: u64,

@@ -44,7 +44,7 @@ const MAX_DESCRIPTOR_GROWTH: f64 = 32.0;
 /// Growth of a median latency that counts as none, because it depends on the load of the machine.
 const MAX_LATENCY_GROWTH: f64 = 3.0;
 
-/// What the threads of the load share.
+/// State that the load threads share.
 struct Load {
     is_over: AtomicBool,
     /// Whether the lobby is being restarted: failures do not count.

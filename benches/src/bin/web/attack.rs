@@ -21,11 +21,11 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Duration of the attack before the visitors come.
 const BEFORE: Duration = Duration::from_secs(5);
 
-/// What a visitor requests, in turn.
+/// The requests of a visitor, in turn.
 const PAGES: [&str; 4] =
     ["/", "/?q=bacon&sort=name", "/api/v1/servers?q=dusk&limit=100", "/api/v1/servers?not_full=1&sort=map&limit=100"];
 
-/// What the attackers request, with a text that no other request has: every response has to be rendered.
+/// The requests of the attackers, each with a text that no other request has: every response has to be rendered.
 const EXPENSIVE: [&str; 3] = ["/?sort=map&q=", "/api/v1/servers?sort=name&limit=500&q=", "/?sort=popularity&q=e"];
 
 /// Measures the latency of the honest visitors' requests; returns the text, the 99th percentile in seconds and the number of

@@ -182,7 +182,7 @@ impl ListingMonitor {
     }
 }
 
-/// What a check of a list found.
+/// The result of checking a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// The server is in the list.
@@ -194,7 +194,7 @@ pub enum Presence {
 }
 
 impl ListingStatus {
-    /// What the check found.
+    /// The result of the check.
     pub const fn presence(&self) -> Presence {
         match self {
             Self::Listed(_) => Presence::Listed,
@@ -206,7 +206,7 @@ impl ListingStatus {
 
 /// Detects that a server has appeared in a list or disappeared from it, and that a lobby has stopped answering.
 struct ChangeDetector {
-    /// What was reported last.
+    /// The last report.
     last: Presence,
     /// Whether the last check differed from what was reported.
     is_suspected: bool,
@@ -385,7 +385,7 @@ async fn reported_refusal(monitor: &ListingMonitor) -> ApiReport {
     report
 }
 
-/// What usually keeps a server off the list, most likely first.
+/// The usual reasons why a server is not listed, most likely first.
 fn likely_causes(monitor: &ListingMonitor, was_listed: bool) -> Vec<String> {
     let ListingMonitor { lobby, server, x_query, .. } = monitor;
     let port = server.port;

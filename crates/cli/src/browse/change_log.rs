@@ -78,7 +78,7 @@ impl ChangeLog {
                 }
             }
             let Some(event) = self.silences.take(event) else { continue };
-            // What the first pass finds is not a change.
+            // The results of the first pass are not changes.
             if event.kind == (WatchEventKind::Appeared { at_first: true }) {
                 continue;
             }

@@ -87,7 +87,7 @@ pub enum ListState {
     Failed(ProbeError),
 }
 
-/// What the keys act on.
+/// The view that handles key presses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Table,
@@ -113,7 +113,7 @@ pub struct JoinCommands {
     pub by_game: BTreeMap<String, JoinCommand>,
 }
 
-/// What a key asks the program to do.
+/// An action that a key requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     Quit,
@@ -201,7 +201,7 @@ impl Model {
             ScanEvent::ListComplete(index, _) => {
                 let copy = self.lists.get_mut(index).and_then(|list| list.copy.take());
                 if copy.is_some() {
-                    // A copy is older than what the lobby said itself.
+                    // A copy is older than the lobby's own answer.
                     self.keep_servers(index);
                 }
                 self.set_list_state(index, copy.map_or(ListState::Listed, ListState::Copied));

@@ -12,7 +12,7 @@ use tokio::{sync::mpsc, time::sleep};
 /// The thread that scans. Dropping this ends it.
 pub struct Worker {
     commands: Option<mpsc::UnboundedSender<WorkerCommand>>,
-    /// What the thread reports.
+    /// Reports of the thread.
     pub events: Receiver<WorkerEvent>,
     thread: Option<JoinHandle<Result<(), CommandError>>>,
 }
@@ -25,7 +25,7 @@ pub enum WorkerCommand {
     ProbeAgain(Box<ScannedServer>),
 }
 
-/// What the thread reports.
+/// A report of the thread.
 pub enum WorkerEvent {
     Scan(Box<ScanEvent>),
     /// A pass over all targets has ended.

@@ -16,7 +16,7 @@ use toml::{Spanned, de::DeValue};
 /// A TOML value with its position in the file.
 pub type Value<'a> = Spanned<DeValue<'a>>;
 
-/// What is wrong with a value, and in which part of it, if not the whole.
+/// The problem with a value, and the part of the value that has it, if not the whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueError {
     pub message: String,

@@ -1,4 +1,4 @@
-//! What the operator gives the pages: texts, a colour, a path.
+//! The operator's settings for the pages: texts, a colour, a path.
 
 use super::setting_type::{SettingType, Value, ValueError, quoted};
 use rallypoint_wire::text;

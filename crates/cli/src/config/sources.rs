@@ -176,7 +176,7 @@ impl Sources {
     }
 }
 
-/// What was read from the file, the variables and the flags.
+/// The settings that were read from the file, the variables and the flags.
 #[derive(Default)]
 struct ReadSettings {
     settings: Settings,

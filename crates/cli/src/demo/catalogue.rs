@@ -18,7 +18,7 @@ pub struct Game {
     pub maps: usize,
 }
 
-/// What stays the same about a pretend server.
+/// The fixed properties of a pretend server.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
     pub name: &'static str,
@@ -195,7 +195,7 @@ pub fn crowd_profile(number: u16) -> Profile {
     Profile { game: &CROWD, maps: "", ..SERVERS[usize::from(number) % SERVERS.len()] }
 }
 
-/// What the names of players end with: each server has others, so that no player is in two places at once.
+/// Endings of player names: each server has its own, so that no player is in two places at once.
 pub const SUFFIXES: &[&str] = &[
     "", "7", "_", "42", "2k", "99", "_x", "11", "64", "3", "_tv", "23", "8", "_br", "77", "12", "_jp", "5", "31",
     "_au", "19", "101", "_de", "6", "55", "13", "_se", "90", "4", "27",

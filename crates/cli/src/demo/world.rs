@@ -27,7 +27,7 @@ pub struct PretendServer {
     rng: Rng,
 }
 
-/// What a second has changed.
+/// The changes of one second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     None,
@@ -84,7 +84,7 @@ impl PretendServer {
         if is_changed { Change::Updated } else { Change::None }
     }
 
-    /// What the server answers to queries.
+    /// The server's reply to queries.
     pub fn info(&self) -> ServerInfo {
         let game = self.profile.game;
         let players = match self.profile.reply {
@@ -92,7 +92,7 @@ impl PretendServer {
             Reply::Honest | Reply::Ends => &self.players[..],
         };
         let teams = [("red", [204, 51, 51]), ("blue", [51, 102, 204])];
-        // What is shown of a player depends on the name alone: it stays the same while others come and go.
+        // The shown properties of a player depend on the name alone, so they do not change when others come and go.
         let player = |name: &String| {
             let hash = name.bytes().fold(7_u32, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
             Player {

@@ -17,7 +17,7 @@ pub enum RoomConnection {
     Plain(SessionClient),
 }
 
-/// What happens in a room.
+/// An event in a room.
 pub enum RoomEvent {
     /// A line arrived; it is in the message.
     Line,

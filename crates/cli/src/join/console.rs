@@ -40,7 +40,7 @@ pub struct InteractiveConsole {
     events: Mutex<UnboundedReceiver<Event>>,
     /// Lines that were typed and not taken yet.
     lines: RefCell<VecDeque<Option<String>>>,
-    /// What precedes the line that is typed.
+    /// The prompt before the line that is typed.
     prompt: RefCell<String>,
     /// Whether a line is being typed, and whether that has changed.
     is_typing: Cell<bool>,

@@ -17,7 +17,7 @@ pub struct LineEditor {
     recalled: Option<usize>,
 }
 
-/// What a key means to the program.
+/// The effect of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum EditAction {
     /// The line has changed, or the cursor.

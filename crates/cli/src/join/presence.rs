@@ -27,7 +27,7 @@ impl Presence {
         Self { guests, typing: lines.filter_map(typing).collect() }
     }
 
-    /// What precedes the line that is typed by the guest with this name, which sees that it is typing.
+    /// The prompt for the guest with this name: the number of guests, and which of the others are typing.
     pub fn prompt(&self, own_name: &str) -> String {
         let typing: Vec<_> = self.typing.iter().map(|name| &**name).filter(|name| *name != own_name).collect();
         let typing = match &typing[..] {

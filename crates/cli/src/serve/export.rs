@@ -26,7 +26,7 @@ pub fn start(
         .map_err(|error| CommandError::failed(format_args!("{error}; set another one with --export")))
 }
 
-/// What copies say about the lobby.
+/// The description of the lobby in its copies.
 pub fn export_settings(settings: &Settings) -> ExportSettings {
     let export = &settings.export;
     ExportSettings {

@@ -8,7 +8,7 @@ pub type Interrupt = Signal;
 pub type Terminate = Signal;
 pub type Hangup = Signal;
 
-/// What SIGHUP asks of a service.
+/// The action that SIGHUP requests from a service.
 pub const ON_SERVICE_HANGUP: SignalAction = SignalAction::Reload;
 
 pub fn interrupt() -> io::Result<Interrupt> {

@@ -1,4 +1,4 @@
-//! What Windows has instead of signals.
+//! Console events, which Windows has instead of signals.
 
 use super::SignalAction;
 use std::io;
@@ -12,7 +12,7 @@ pub type Hangup = CtrlClose;
 /// Ctrl-Break, or the system shuts down.
 pub struct Terminate(CtrlBreak, CtrlShutdown);
 
-/// What the closing of the console asks of a service.
+/// The action that closing the console requests from a service.
 pub const ON_SERVICE_HANGUP: SignalAction = SignalAction::Stop;
 
 pub fn interrupt() -> io::Result<Interrupt> {

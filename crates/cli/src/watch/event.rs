@@ -19,7 +19,7 @@ pub struct WatchEvent {
     pub kind: WatchEventKind,
 }
 
-/// What happened.
+/// The kind of change that an event reports.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WatchEventKind {
     /// A server was found that was not known.

@@ -13,7 +13,7 @@ const SCRIPT_WITHOUT_RIGHT: [&str; 2] = ["user executing the script can't", "ACL
 /// Maximum length of an error of the store in a message.
 const MAX_ERROR_TEXT: usize = 200;
 
-/// What an error means, and what to do.
+/// The meaning of an error, and what to do about it.
 pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
     // A failed pipeline has the errors of its commands.
     let first = error.clone().into_server_errors().and_then(|errors| Some(errors.first()?.1.clone()));
@@ -114,7 +114,7 @@ fn is_closed(error: &RedisError) -> bool {
     error.is_connection_dropped() && !error.is_connection_refusal() && has_source
 }
 
-/// What is wrong with the certificate of the store, or with the encrypted connection.
+/// The problem with the certificate of the store, or with the encrypted connection.
 fn certificate_error(url: &StoreUrl, text: &str) -> String {
     let lower = text.to_lowercase();
     if lower.contains("not valid for name") {

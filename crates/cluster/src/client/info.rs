@@ -1,4 +1,4 @@
-//! What the store reports about itself.
+//! The store's report about itself (`INFO`).
 
 use super::{REQUEST_TIMEOUT, StoreClient, StoreConnection, error, store_error};
 use crate::{StoreError, StoreErrorKind};
@@ -20,7 +20,7 @@ pub(crate) struct StoreInfo {
     pub used_memory: Option<u64>,
     /// Limit of that memory in bytes; 0 if there is none.
     pub max_memory: Option<u64>,
-    /// What the store does at that limit: `noeviction`, `allkeys-lru` and others.
+    /// The store's policy at that limit: `noeviction`, `allkeys-lru` and others.
     pub eviction_policy: Option<String>,
 }
 

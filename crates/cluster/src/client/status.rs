@@ -26,9 +26,9 @@ pub struct StoreStatus {
     pub is_reachable: bool,
     /// Whether it accepts changes; `None` if the user has no right to make any.
     pub is_writable: Option<bool>,
-    /// What is wrong with the store or the cluster: one sentence.
+    /// The problem with the store or the cluster: one sentence.
     pub problem: Option<String>,
-    /// What should be changed about the store: one sentence.
+    /// A recommended change of the store: one sentence.
     pub warning: Option<String>,
     /// Program and version of the store, if it says so. In a Redis Cluster, this and the next four are of the master with the keys
     /// of this cluster.

@@ -10,7 +10,7 @@ use std::{
 /// Time without contact that is not worth a message: a reconnection usually succeeds at once.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What an operator should know about the contact of a node with the store.
+/// A change of the contact between a node and the store, for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContactEvent {
     /// The node has read everything for the first time.

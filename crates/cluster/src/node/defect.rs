@@ -1,8 +1,8 @@
-//! What a node finds to be wrong with the content of the store, and repairs.
+//! Defects of the store's content, which nodes find and repair.
 
 use super::ClusterNode;
 
-/// What a node has found to be wrong with the content of the store. The nodes repair it: they read everything, and write what is missing.
+/// A defect of the store's content. The nodes repair it: they read everything, and write what is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StoreDefect {
     /// The store was emptied, or another program has changed its metadata.
@@ -27,7 +27,7 @@ impl StoreDefect {
         }
     }
 
-    /// What was found, and what is done about it: one sentence for the operator.
+    /// The defect and its repair: one sentence for the operator.
     #[must_use]
     pub const fn summary(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ impl StoreDefect {
 }
 
 impl ClusterNode {
-    /// What was found to be wrong with the content of the store since the last call: the latest of several.
+    /// The defect of the store's content that was found since the last call: the latest of several.
     pub fn take_defect(&mut self) -> Option<StoreDefect> {
         self.defect.take()
     }

@@ -1,4 +1,4 @@
-//! What this node has for the store: changes, bans and leases, waiting or under way.
+//! The writes of this node to the store: changes, bans and leases, waiting or under way.
 
 use super::{
     ClusterNode,
@@ -124,7 +124,7 @@ impl Outbox {
         self.pending.keys().copied()
     }
 
-    /// What was under way is sent again.
+    /// Sends everything that was under way again.
     pub fn cancel(&mut self) {
         for write in std::mem::take(&mut self.writing).into_iter().rev() {
             match write {
@@ -153,7 +153,7 @@ impl Outbox {
     }
 
     fn push_ban(&mut self, ban: QueuedBan) -> bool {
-        // What this node knew before, and hands over because the store does not have it, is not later than what its operator decides.
+        // Bans that this node knew before, and passes on because the store lacks them, are not later than the operator's decisions.
         if !ban.is_current && self.bans.get(&ban.subject).is_some_and(|waiting| waiting.is_current) {
             return true;
         }

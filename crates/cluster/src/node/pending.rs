@@ -25,7 +25,7 @@ impl ServerState {
 
 /// A server whose changes by this node wait, or are being written.
 ///
-/// What the log says about it in the meantime may be older than these changes, so it waits until they are confirmed: then it is
+/// A state of it that is read from the log meanwhile may be older than these changes, so it waits until they are confirmed: then it is
 /// clear which is later.
 #[derive(Debug, Default)]
 pub(super) struct Pending {

@@ -1,9 +1,9 @@
-//! What the owner of a node applies to the registry.
+//! Updates that the owner of a node applies to the registry.
 
 use rallypoint_lobby_proto::{ApplyMode, ApplyOutcome, PublicId, Registry, Removal, ReplicatedServer};
 use std::{collections::HashSet, sync::Arc, time::Instant};
 
-/// What the owner of a [`ClusterNode`](crate::ClusterNode) applies to the registry and the bans, in this order.
+/// An update that the owner of a [`ClusterNode`](crate::ClusterNode) applies to the registry or the bans, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Update {
     /// A server has this state.

@@ -167,7 +167,7 @@ fn parse(value: &[u8]) -> Option<BanDecision> {
     Some(BanDecision { change, since })
 }
 
-/// What the node receives of the operator's changes of bans.
+/// A change of bans by the operator, as the node receives it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Received {
     Decision(BanDecision),

@@ -1,4 +1,4 @@
-//! What is wrong with a node, as everyone may know it: without the address of the store.
+//! The problem of a node in public form: without the address of the store.
 
 use crate::NodeState;
 use rallypoint_lobby::ClusterProblem;

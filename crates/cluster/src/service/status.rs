@@ -1,4 +1,4 @@
-//! What a node shows of its state: to displays and programs, to the other nodes, and in the log.
+//! The published state of a node: for displays and programs, for the other nodes, and in the log.
 
 use super::{
     ClusterOptions, contact_log,
@@ -18,7 +18,7 @@ pub(super) const STATUS_INTERVAL: Duration = Duration::from_millis(500);
 /// that fails just then must not keep it out.
 const JOIN_TIME: Duration = Duration::from_secs(30);
 
-/// What other parts of the node contribute to its state.
+/// Figures that other parts of the node contribute to its published state.
 pub(super) struct OtherState {
     /// Number of listed servers.
     pub listed: u64,
@@ -47,7 +47,7 @@ pub(super) struct NodeStatus {
     /// Names of the other nodes that reported when there was last contact.
     peers: Vec<String>,
     next: Instant,
-    /// Whether the published state says that there is contact.
+    /// Whether the last published state was connected.
     is_shown_connected: bool,
 }
 

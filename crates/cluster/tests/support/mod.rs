@@ -115,7 +115,7 @@ pub struct TestNode {
     pub registry: Registry,
     pub node: ClusterNode,
     monitor: ContactMonitor,
-    /// What was reported about the contact with the store.
+    /// Reports about the contact with the store.
     pub events: Vec<ContactEvent>,
     /// Whether the store can be reached.
     pub is_linked: bool,
@@ -328,7 +328,7 @@ impl World {
         }
     }
 
-    /// What a node lists: lobby, addresses, name, players and transport of each server.
+    /// The list of a node: lobby, addresses, name, players and transport of each server.
     pub fn list(&mut self, node: usize) -> BTreeSet<String> {
         let now = self.now + self.nodes[node].ahead;
         let registry = &mut self.nodes[node].registry;

@@ -1,4 +1,4 @@
-//! What a thread has opened, the event that it took last, and the two functions of every step.
+//! The state of a thread: its open objects, the event that it took last; and the two functions of every step.
 
 use crate::{
     announcer::{rp_announcer_close, rp_announcer_next_event, rp_announcer_poll},

@@ -1,4 +1,4 @@
-//! What is checked, and the results.
+//! Targets of reachability checks, and the results.
 
 use std::{
     net::SocketAddr,
@@ -28,7 +28,7 @@ pub enum CheckKind {
 /// A check that the caller should make now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckRequest {
-    /// What to check.
+    /// The target.
     pub target: CheckTarget,
     /// How long to try.
     pub timeout: Duration,

@@ -31,7 +31,7 @@ const MIN_PER_NETWORK: usize = 1_000;
 /// Memory that the servers of every network may use, in bytes, whatever its share of the whole is.
 const MIN_NETWORK_MEMORY: usize = 4 << 20;
 
-/// What is counted against the caps, and the entries that are not proven, which give way when a cap is reached.
+/// The counts that the caps limit, and the entries that are not proven, which give way when a cap is reached.
 #[derive(Debug)]
 pub(super) struct Usage {
     pub lobbies: LobbyTable,

@@ -157,7 +157,7 @@ impl Registry {
         let cold = self.slots.cold(slot);
         let is_leased = |displaced: &&DisplacedServer| displaced.deadline > self.wheel.tick(now);
         let Some(displaced) = cold.displaced.as_deref().filter(is_leased) else { return };
-        // The endpoint of the other family says nothing about the one that was taken.
+        // The endpoint of the other family proves nothing about the one that was taken.
         let family = Family::of(displaced.endpoint.internal.ip);
         let is_unreachable = self.slots.hot(slot).states[family] == EndpointState::Unreachable;
         if is_check_refused[family] || (is_unreachable && displaced.check != cold.check) {
@@ -197,7 +197,7 @@ impl Registry {
         // It lists the server, unless it was banned in the meantime.
         self.review_entry(now, slot);
         if self.slots.get(slot).is_some() {
-            // Who is displaced again and again must not stay listed without a check.
+            // An entry that is displaced again and again must not stay listed without a check.
             self.renew_checks(now, slot);
         }
         // Also if another node removed the server that had taken its place.

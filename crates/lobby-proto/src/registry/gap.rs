@@ -40,7 +40,7 @@ impl GapDetector {
 }
 
 impl Registry {
-    /// Begins a time of grace if the registry was not called for longer than it asked for.
+    /// Begins a grace period if the registry was called later than its timeout requires.
     pub(super) fn detect_gap(&mut self, now: Instant) {
         let due = self.wheel.next().map(|due| due.max(self.gaps.last));
         self.gaps.touch(now);

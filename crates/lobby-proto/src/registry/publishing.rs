@@ -81,7 +81,7 @@ impl Registry {
     /// Publishes all changes now.
     pub fn publish(&mut self, now: Instant) {
         let work = self.lists.publish();
-        // What exceeded the work of one publication is published with the next.
+        // Changes beyond the work limit of one publication are published with the next.
         self.publish_timer.pause(now, work, self.lists.is_published());
         self.stats.publishes += 1;
     }

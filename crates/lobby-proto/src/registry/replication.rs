@@ -1,4 +1,4 @@
-//! The registry as a node of a cluster: what it tells the other nodes, and what it learns from them.
+//! The registry as a node of a cluster: changes that it reports to the other nodes, and states that it applies.
 //!
 //! Every node has all servers. A server's endpoints are *local* if this node heard their registrations, and *remote* if another
 //! node did. Local leases are renewed by registrations as ever; the leases of remote endpoints are kept in the store that the

@@ -1,4 +1,4 @@
-//! What a script can vary: the data of registrations, and the configuration.
+//! The inputs that a script can vary: the data of registrations, and the configuration.
 
 use crate::support::*;
 use rallypoint_lobby_proto::{

@@ -191,7 +191,7 @@ impl Model {
             || endpoints.any(|endpoint| knobs.is_bad_place(endpoint.outside, &entry.says))
     }
 
-    /// `is_proven` tells whether a check has reached the server with this ID, which depends on when the registry repeats it.
+    /// `is_proven`: whether a check has reached the server with this ID, which depends on when the registry repeats it.
     pub fn register(
         &mut self,
         now: Instant,
@@ -275,7 +275,7 @@ impl Model {
         self.update(now, at, says, inside, outside);
         self.release(now, at);
         let at = self.find(says.id).unwrap();
-        // What was proven at another address or port counts no longer.
+        // A proof at another address or port no longer counts.
         let stays = before.endpoints[usize::from(from.is_ipv6())].is_some_and(|endpoint| endpoint.inside == inside);
         let is_proven_here = stays && is_proven(says.id);
         if let Some(displaced) = displaced.filter(|displaced| displaced.0.says.id != says.id && !is_proven_here)

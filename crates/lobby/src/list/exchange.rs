@@ -35,7 +35,7 @@ pub(super) enum Phase {
     Drain,
 }
 
-/// What an exchange needs before it can continue.
+/// The condition for an exchange to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The socket has to be readable.

@@ -76,7 +76,7 @@ impl LobbyStartError {
     }
 }
 
-/// What the operator can do about a data directory that cannot be used.
+/// A hint for the operator about a data directory that cannot be used.
 fn data_dir_advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::IsADirectory => "a file is expected there: move that directory away",

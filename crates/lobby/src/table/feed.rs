@@ -55,7 +55,7 @@ pub struct ServerFeed {
     progress: Arc<Notify>,
 }
 
-/// What the table is told besides the events of the lobby.
+/// Inputs of the table besides the events of the lobby.
 #[derive(Debug)]
 pub(crate) enum TableInput {
     /// The result of a probe.
@@ -163,7 +163,7 @@ impl ServerFeed {
         let _ = self.results.send(TableInput::Latencies(latencies)).await;
     }
 
-    /// What this lobby finds out from now on, for the other nodes of a cluster. Intended to be called once.
+    /// The reports of this lobby from now on, for the other nodes of a cluster. Intended to be called once.
     pub(crate) fn share_probe_reports(&self) -> mpsc::Receiver<ProbeReport> {
         let (sender, receiver) = mpsc::channel(MAX_WAITING_REPORTS);
         let _ = self.reports.set(sender);

@@ -83,7 +83,7 @@ impl TableSnapshot {
         self.version
     }
 
-    /// What changed between an older snapshot and this one, for a subscriber that missed updates. Shards that are the same
+    /// The changes between an older snapshot and this one, for a subscriber that missed updates. Shards that are the same
     /// in both cost one comparison. The reason for which a server left is not known any more and reported as
     /// [`UnlistReason::Expired`], the most frequent one.
     #[must_use]

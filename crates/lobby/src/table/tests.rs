@@ -14,7 +14,7 @@ struct Fixture {
     now: Instant,
     registry: Registry,
     table: ServerTable,
-    /// What a subscriber knows that has applied every change, and nothing else.
+    /// The state of a subscriber that has applied every change, and nothing else.
     received: BTreeMap<PublicId, Arc<ServerRecord>>,
 }
 

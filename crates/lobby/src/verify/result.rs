@@ -20,7 +20,7 @@ pub enum Verification {
     Unreachable,
 }
 
-/// What was found by probing a server.
+/// The result of probing a server.
 #[derive(Clone, Debug)]
 pub struct VerificationResult {
     /// The server.

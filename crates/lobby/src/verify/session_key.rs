@@ -3,7 +3,7 @@
 use crate::table::ServerRecord;
 use rallypoint_session_proto::PublicKey;
 
-/// What is known about the `x-session-key` of a server.
+/// The verification state of a server's `x-session-key`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SessionKeyStatus {
     /// The server states it, which proves nothing: a registration can be forged, and a key can be copied.

@@ -36,7 +36,7 @@ pub(super) struct ActiveProbe {
     pub partial: Option<Box<PartialReply>>,
 }
 
-/// What has been received of a reply.
+/// The parts of a reply that have been received.
 #[derive(Debug)]
 pub(super) struct PartialReply {
     pub progress: Progress,
@@ -96,7 +96,7 @@ impl ActiveProbe {
         self.round_trip.get_or_insert(RoundTrip { time, method });
     }
 
-    /// What still has to be requested.
+    /// The parts that still have to be requested.
     pub fn outstanding(&self) -> Requests {
         let detail = self.probe.query.detail;
         self.partial.as_ref().map_or(Requests::FIRST, |partial| partial.progress.outstanding(detail))

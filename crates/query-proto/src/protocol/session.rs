@@ -52,7 +52,7 @@ impl QueryProtocol for Session {
         progress.accept(datagram, key)
     }
 
-    /// Only the summary says whether there are any players to ask for.
+    /// Only the summary shows whether there are any players to request.
     fn changes_requests(datagram: &ServerDatagram<'_>) -> bool {
         matches!(datagram, ServerDatagram::Info(Info::Summary(_)))
     }

@@ -3,7 +3,7 @@
 use crate::{Detail, MissingPart, secret::TableKey};
 use rallypoint_wire::session::{Info, ServerDatagram};
 
-/// What has been received of a reply.
+/// The parts of a reply that have been received.
 #[derive(Debug, Default)]
 pub(crate) struct SessionProgress {
     /// One bit for each of the seven infos.
@@ -77,7 +77,7 @@ impl SessionProgress {
         self.expected_players.is_some() && !self.has_all_players()
     }
 
-    /// The parts that a query of this detail asked for and that have not arrived.
+    /// The parts that a query of this detail requested and that have not arrived.
     pub fn missing(&self, detail: Detail) -> Vec<MissingPart> {
         if detail == Detail::Presence {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! What is wrong with a cluster, if anything is.
+//! The problem of a cluster, if it has one.
 
 use super::{NodeHealth, StoreNode, StoreStatus};
 use crate::FORMAT;

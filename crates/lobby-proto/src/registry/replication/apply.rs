@@ -1,4 +1,4 @@
-//! What a node learns from the others.
+//! Applying the states that other nodes report.
 
 use super::{Registry, ReplicatedEndpoint, ReplicatedServer};
 use crate::{
@@ -24,7 +24,7 @@ pub enum ApplyMode {
     Snapshot,
 }
 
-/// What was done with a state of the store.
+/// The effect of applying a state of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApplyOutcome {
     /// The entry has that state now.
@@ -212,7 +212,7 @@ impl Registry {
         Family::ALL.into_iter().any(is_moved)
     }
 
-    /// What a node has proven counts for all nodes, until the server moves (W90).
+    /// A server that one node has proven counts as proven at all nodes, until it moves (W90).
     fn set_replicated_proof(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! What a node reports to the others: changes of servers that it heard, and renewed leases.
+//! Reports to the other nodes: changes of servers that register here, and renewed leases.
 
 use super::{Registry, ReplicatedEndpoint, ReplicatedServer};
 use crate::{
@@ -14,7 +14,7 @@ use std::{
     time::Instant,
 };
 
-/// Maximum number of removals that are kept for the other nodes while they cannot be told. A server whose removal is dropped
+/// Maximum number of removals that are kept while they cannot be reported to the other nodes. A server whose removal is dropped
 /// leaves their lists when its lease ends.
 const MAX_REMOVALS: usize = 65_536;
 
@@ -51,7 +51,7 @@ pub struct LeaseRenewal {
 /// Changes and leases that have not been reported yet.
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    /// What has changed since it was last taken; a removal with its reason and deadline.
+    /// Changes since they were last taken; a removal with its reason and deadline.
     changed: KeyedMap<PublicId, Option<(UnlistReason, Instant)>>,
     /// The same in the order of the first change of each.
     order: VecDeque<PublicId>,
