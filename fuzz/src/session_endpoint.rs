@@ -16,7 +16,7 @@ const MEMORY: usize = 1 << 20;
 const PLAYERS: usize = 3;
 const ADDRESSES: u8 = 8;
 
-/// What the script has learned about an address.
+/// The script's knowledge about an address.
 #[derive(Default)]
 struct Known {
     /// The last login success that was sent there, as bytes.

@@ -31,7 +31,7 @@ pub const CLUSTER_SECRET: &str = "the secret of the tests' cluster";
 /// Number of datagrams that fit into the smallest receive buffer of any supported system.
 const BURST: usize = 32;
 
-/// What the program prints before each address of its lobby, its legacy lobby and its web server.
+/// The prefixes that the program prints before each address of its lobby, its legacy lobby and its web server.
 const LOBBY_ADDR: &str = "lobby udp+tcp ";
 const LEGACY_ADDR: &str = "legacy udp+tcp ";
 const HTTP_ADDR: &str = "http tcp ";
@@ -40,7 +40,7 @@ const HTTP_ADDR: &str = "http tcp ";
 #[derive(Debug)]
 pub struct Lobby {
     process: Process,
-    /// What it needs to be started again; only if [`LobbyBuilder::start`] started it.
+    /// The settings to start it again; only if [`LobbyBuilder::start`] started it.
     installation: Option<Installation>,
 }
 

@@ -118,7 +118,7 @@ fn l13_public_ids_agree_and_server_ids_stay_secret() {
     let lists = [0, 1]
         .map(|node| wait_for("the server is shown", || Some(list(&nodes[node])).filter(|list| id(list).is_some())));
     assert_eq!(id(&lists[0]), id(&lists[1]), "{lists:?}");
-    // What else nodes write: the result of a check, what stays of a server that is gone, and messages.
+    // Other writes of nodes: the result of a check, the remains of a server that is gone, and messages.
     let port = TcpPort::open("127.0.0.1");
     let gone = GameServer::named("gone").tcp(port.number()).with_id(*b"another ID there");
     nodes[0].register(&gone);

@@ -75,7 +75,7 @@ fn nodes_whose_clocks_are_ten_minutes_apart_agree() {
     for (banning, lifting) in [(1, 0), (0, 1)] {
         admin(&nodes[banning], directory.path(), &["ban", "127.9.9.9"]);
         all_list(&[]);
-        // What it removes from the lists can arrive before the ban.
+        // The removals that it causes can arrive before the ban.
         eventually("the other node has the ban", || {
             admin(&nodes[lifting], directory.path(), &["bans"]).contains("127.9.9.9")
         });

@@ -44,7 +44,7 @@ struct World {
     random: Random,
     generation: u128,
     refreshed: Instant,
-    /// What was done, for the message of a failure.
+    /// The steps so far, for the message of a failure.
     history: Vec<String>,
 }
 

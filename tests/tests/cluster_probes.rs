@@ -1,4 +1,4 @@
-//! What one node of a cluster finds out about servers, and what owners ask, is known at all nodes.
+//! The probe results of one node of a cluster, and its outcomes for owners, are known at all nodes.
 
 use rallypoint_harness::{
     GameServer, Lobby, MockServer, QueryProtocol, RedisServer, TcpPort, eventually, http_get, run, sample_info, stdout,

@@ -7,7 +7,7 @@ use rallypoint_harness::{
 
 const META: &str = "{rp:rallypoint}:meta";
 
-/// What a node of a later version writes: an entry with further flags and an unknown origin, and its record with further fields.
+/// The writes of a node of a later version: an entry with further flags and an unknown origin, and its record with further fields.
 const LATER_PUT: &str = "
     local id = redis.call('HKEYS', KEYS[1])[1]
     local old = redis.call('HGET', KEYS[1], id)

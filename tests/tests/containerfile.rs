@@ -55,7 +55,7 @@ fn the_instructions_fit_the_project() {
     assert!(users.len() == 1 && users[0] != "root", "{users:?}");
     let state = all(&instructions, "ENV")[0].strip_prefix("STATE_DIRECTORY=").unwrap();
     assert_eq!(all(&instructions, "VOLUME"), [state]);
-    // What is built elsewhere, and is larger than everything else, is not sent to the engine.
+    // Build output, which is larger than everything else, is not sent to the engine.
     assert!(read(".dockerignore").lines().any(|line| line == "target"));
 }
 

@@ -99,7 +99,7 @@ fn the_package_is_installed_started_upgraded_and_removed() {
     lobby.wait_until_listed(&["Bacon Town"]);
     assert!(lobby.stop().status.success(), "{}", lobby.log());
 
-    // What the operator changed survives an upgrade, and so do the data.
+    // The operator's changes survive an upgrade, and so do the data.
     let config = root.path("etc/rallypoint/rallypoint.toml");
     let mut settings = fs::read_to_string(&config).unwrap();
     assert!(settings.contains("\n#lease = \"70s\"\n"), "settings are comments: {settings}");

@@ -66,7 +66,7 @@ fn every_command_is_run_or_marked() {
     let blocks = blocks();
     let run = blocks.iter().filter(|block| block.not_run.is_none()).map(|block| block.commands.len()).sum::<usize>();
     assert!(run > 40, "only {run} commands are run");
-    // What needs the machine itself cannot be run in a test, so it has to be marked.
+    // A command that needs the machine itself cannot be run in a test, so it has to be marked.
     for block in blocks.iter().filter(|block| block.not_run.is_none()) {
         for command in &block.commands {
             let first = command.split(' ').next().unwrap_or_default();

@@ -17,7 +17,7 @@ use std::{
 const CAP: usize = 32 << 20;
 const BOUND: usize = 2 * CAP + 100_000_000;
 
-/// What a full lobby counts, at least.
+/// The least that a full lobby counts.
 const FULL: usize = CAP / 4 * 3;
 
 /// Bytes of datagrams that certainly fit into the receive buffer.
@@ -96,7 +96,7 @@ fn assert_is_bounded_with(server: &GameServer, unread: usize) {
 
 /// Registers a thousand servers that reply to queries with 255 players.
 fn assert_is_bounded_with_replies(protocol: QueryProtocol, x_query: &str) {
-    /// What these replies would take, at 50 kB each, is more than this many bytes.
+    /// These replies, at 50 kB each, would take more than this many bytes.
     const MAX_GROWTH: usize = 40_000_000;
     /// Addresses, each in a network of its own, and servers of each: as many queries as an address may cause at once.
     const ADDRESSES: u8 = 32;
@@ -169,7 +169,7 @@ fn read_list(lobby: &Lobby, id: LobbyId) {
     let _ = stream.read_to_end(&mut Vec::new());
 }
 
-/// What the lobby counts towards its cap.
+/// The bytes that the lobby counts towards its cap.
 fn registry_bytes(lobby: &Lobby) -> usize {
     let metrics = http_get(lobby.http(), "/metrics").1;
     let line = metrics.lines().find_map(|line| line.strip_prefix("rallypoint_registry_bytes "));

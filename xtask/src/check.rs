@@ -3,7 +3,7 @@
 use crate::{Stop, args::Args, progress, workspace::Workspace};
 use std::{env, fs, process::Stdio};
 
-/// What is not checked: development programs and black-box tests, which need Linux.
+/// Packages that are not checked: development programs and black-box tests, which need Linux.
 const EXCLUDED: &[&str] = &["xtask", "rallypoint-bench", "rallypoint-harness", "rallypoint-fuzz"];
 
 pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {

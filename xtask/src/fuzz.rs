@@ -26,7 +26,7 @@ const MAX_WEIGHT: f64 = 4.0;
 /// The executions of earlier runs with `--executions`, which continue where they ended.
 const COUNTS: &str = "executions.txt";
 
-/// What libFuzzer needs: coverage counters, and the operands of comparisons. Everything that is fuzzed is safe Rust, so that
+/// The instrumentation for libFuzzer: coverage counters, and the operands of comparisons. Everything that is fuzzed is safe Rust, so that
 /// sanitizers would find nothing but errors of dependencies.
 const INSTRUMENTATION: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \

@@ -34,7 +34,7 @@ const PARTS: &[Part] = &[
 /// The packages of Cargo, which are made only if they are named: there is nothing to hand out before they are published.
 const CRATES: &str = "crates";
 
-/// What the packages contain.
+/// The build output that packages are made from.
 pub struct Built {
     /// The program.
     program: PathBuf,

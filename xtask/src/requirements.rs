@@ -114,7 +114,7 @@ impl Requirement {
     }
 }
 
-/// What is known about the machine before anything is run.
+/// The state of the machine before anything is run.
 struct Machine {
     /// Search path for programs.
     search: Vec<PathBuf>,
@@ -169,7 +169,7 @@ impl Machine {
 struct Plan {
     /// Commands that install what is missing, in this order.
     commands: Vec<Vec<&'static str>>,
-    /// What the user has to install, if this program cannot.
+    /// A sentence that names what the user has to install, if this program cannot.
     sentence: Option<String>,
     /// Whether anything missing is not optional.
     needed: bool,

@@ -130,7 +130,7 @@ const SEEDS: &str = "RALLYPOINT_SEEDS";
 enum Extent {
     /// Format, lints, unit and protocol tests: for the inner loop.
     Quick,
-    /// What CI runs.
+    /// The steps that CI runs.
     Normal,
     /// Everything, with all seeds of the property tests.
     Full,
@@ -190,7 +190,7 @@ struct Step {
     name: &'static str,
     summary: &'static str,
     work: Work,
-    /// What is done on other platforms than Linux, if that differs: nothing, if there are no commands.
+    /// The commands on platforms other than Linux, if they differ; none if nothing is done there.
     elsewhere: Option<&'static [&'static str]>,
     /// One environment variable, for Cargo commands.
     env: Option<(&'static str, &'static str)>,
@@ -248,7 +248,7 @@ impl Step {
         self
     }
 
-    /// What there is to do on this platform; `None` if there is nothing.
+    /// The commands of this step on this platform; `None` if there are none.
     fn work(&self, is_linux: bool) -> Option<Work> {
         match self.elsewhere {
             Some([]) if !is_linux => None,

@@ -24,7 +24,7 @@ pub struct ScanConfig {
     pub family: Option<Family>,
     /// Local address to send from, with a port for datagrams or 0 for any. It also restricts the family. Default any.
     pub source: Option<SocketAddr>,
-    /// What to ask servers for; `None` reads lists only and sends no datagrams. Default [`Detail::Info`].
+    /// The detail to request from servers; `None` reads lists only and sends no datagrams. Default [`Detail::Info`].
     pub detail: Option<Detail>,
     /// Whether to connect to listed TCP servers that have no query, to measure their round-trip time. Default false: the
     /// server sees a player that leaves at once.

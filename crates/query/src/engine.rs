@@ -1,6 +1,6 @@
 //! A prober on real sockets.
 //!
-//! What is probed is a group: the addresses of a name, the protocols that a server may speak. The first answer settles the
+//! Probes come in groups: the addresses of a name, the protocols that a server may speak. The first answer settles the
 //! group; if there is none, the most informative error does.
 
 mod refusal_watch;

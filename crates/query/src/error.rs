@@ -6,7 +6,7 @@ use rallypoint_udp::{BindError, EntropyError};
 use rallypoint_wire::DecodeError;
 use std::{io, net::IpAddr, time::Duration};
 
-/// Why a target gave no answer, as a sentence that says what to do.
+/// Why a target gave no answer, as a sentence with what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProbeError {
@@ -74,7 +74,7 @@ impl ProbeError {
         }
     }
 
-    /// How much the error says about the target, compared with errors of other addresses or protocols of the same target:
+    /// How informative the error is, compared with errors of other addresses or protocols of the same target:
     /// the highest is reported.
     pub(crate) const fn weight(&self) -> u8 {
         match self {

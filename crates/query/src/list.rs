@@ -17,7 +17,7 @@ use std::{
 /// A server in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchedServer {
-    /// What the list says about the server; empty for a master list, which has addresses only.
+    /// The list's description of the server; empty for a master list, which has addresses only.
     pub info: ServerInfo,
     /// Addresses of the server, IPv6 first. At least one.
     pub endpoints: Vec<SocketAddr>,

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-/// Time limit for a lookup: the system asks several name servers, several times.
+/// Time limit for a lookup: the system queries several name servers, several times.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum number of addresses used of one name.

@@ -1,11 +1,11 @@
-//! What is known about one server.
+//! One server as a scan knows it.
 
 use crate::{FetchedServer, ProbeError, ServerAddress, engine::ProbeReply, lobby_names};
 use rallypoint_query_proto::{MissingPart, Protocol, RoundTrip, ServerInfo};
 use rallypoint_wire::lobby::{LobbyId, Transport};
 use std::{net::SocketAddr, sync::Arc};
 
-/// What is known about one server: from itself, from a list, or from both.
+/// One server as a scan knows it: from the server itself, from a list, or from both.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScannedServer {
     /// Identifies the server from one pass to the next. For a listed server: its lowest address (IPv4 before IPv6, regardless
@@ -19,7 +19,7 @@ pub struct ScannedServer {
     pub address: Option<SocketAddr>,
     /// Protocol that the server answered with, or that the target or the list implies.
     pub protocol: Option<Protocol>,
-    /// The description: what the server says itself takes precedence over what the list says.
+    /// The description: the server's own takes precedence over the list's.
     pub info: ServerInfo,
     /// How the server answered, if it did.
     pub reply: Option<ReplyStats>,
@@ -122,7 +122,7 @@ impl ScannedServer {
         }
     }
 
-    /// Merges the server's own reply into what a list said.
+    /// Merges the server's own reply into the list's description.
     pub fn apply_reply(&mut self, ProbeReply { probe, reply, retries }: ProbeReply) {
         let listed = std::mem::replace(&mut self.info, reply.info);
         self.info.fill_from(&listed);

@@ -140,7 +140,7 @@ const MAX_CONNECTS: usize = 64;
 const MAX_LOOKUPS: usize = 32;
 
 impl Scanner {
-    /// Opens the sockets, unless the configuration asks for lists only.
+    /// Opens the sockets, unless the configuration requests lists only.
     ///
     /// # Errors
     /// If the configuration is invalid, or if the system lacks sockets, threads or random numbers.

@@ -81,7 +81,7 @@ pub enum Host {
     Name(Box<str>),
 }
 
-/// Why a text is not a [`Target`]: a sentence that says what was expected.
+/// Why a text is not a [`Target`]: a sentence that names what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ParseTargetError(String);

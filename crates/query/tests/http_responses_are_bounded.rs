@@ -1,4 +1,4 @@
-//! Responses over `http://`: what is not HTTP, ends early, is too large or takes too long is an error that says so.
+//! Responses over `http://` that are not HTTP, end early, are too large or take too long: each is an error that names the reason.
 
 use rallypoint_query::{HttpUrl, ProbeError, ScanConfig, http::get};
 use std::time::Duration;

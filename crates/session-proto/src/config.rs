@@ -137,7 +137,7 @@ pub struct ClientConfig {
     pub connection: ConnectionConfig,
 }
 
-/// What is wrong with a configuration.
+/// Why a configuration is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionConfigError {
@@ -185,7 +185,7 @@ pub enum SessionConfigError {
     Budget {
         /// The name of the field.
         field: &'static str,
-        /// What is wrong with it.
+        /// The problem with it.
         error: rallypoint_limit::RateError,
     },
 }

@@ -124,7 +124,7 @@ struct SendSide {
     paced_until: Option<Instant>,
     /// A message was refused because the window was full.
     is_blocked: bool,
-    /// What a layer above that binds its messages late waits for.
+    /// The state of a layer above that binds its messages late.
     source: Source,
     /// Acked messages are freed early: the connections of the endpoint use much of its memory.
     is_memory_scarce: bool,
@@ -173,7 +173,7 @@ struct PendingEvents {
     closed: bool,
 }
 
-/// What a connection reports to its owner, which turns it into a [`ClientEvent`](crate::ClientEvent) or a
+/// An event that a connection reports to its owner, which turns it into a [`ClientEvent`](crate::ClientEvent) or a
 /// [`ServerEvent`](crate::ServerEvent).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionEvent {

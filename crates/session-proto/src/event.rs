@@ -10,7 +10,7 @@ use std::{
     net::SocketAddr,
 };
 
-/// What happened to a client.
+/// An event of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientEvent {
@@ -38,7 +38,7 @@ pub enum ClientEvent {
     LoginFailed(LoginError),
 }
 
-/// What happened to a server and its players.
+/// An event of a server or of one of its players.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServerEvent {

@@ -9,7 +9,7 @@ use rallypoint_wire::session::{Rand, Uid};
 use std::fmt;
 use zeroize::Zeroizing;
 
-/// What a state is used for: separate inputs of the same HMAC.
+/// The use of a state: separate inputs of the same HMAC.
 const OUTPUT: &[u8] = b"output";
 const RATCHET: &[u8] = b"ratchet";
 const ENTROPY: &[u8] = b"entropy";

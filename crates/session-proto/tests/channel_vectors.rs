@@ -1,4 +1,4 @@
-//! What a server delivers, replies and refuses for sequences of payloads, and a connect token: golden vectors for peers in other
+//! Deliveries, replies and refusals of a server for sequences of payloads, and a connect token: golden vectors for peers in other
 //! languages (docs/session.md).
 
 use crate::common;

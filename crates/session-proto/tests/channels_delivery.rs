@@ -1,4 +1,4 @@
-//! What a game relies on beyond arrival: stale messages are not resent, receipts, one payload for many players, priorities,
+//! Properties that a game relies on beyond arrival: stale messages are not resent, receipts, one payload for many players, priorities,
 //! rates, and the last messages of a session (W111, W114).
 
 use crate::common;

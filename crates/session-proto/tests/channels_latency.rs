@@ -7,7 +7,7 @@ use rallypoint_netsim::Link;
 use rallypoint_session_proto::{Channel, ChannelMode, ChannelTable};
 use std::time::{Duration, Instant};
 
-/// What a run measured.
+/// The measurements of a run.
 struct Measured {
     /// 99th percentile of the time from `send` to the application.
     p99: Duration,

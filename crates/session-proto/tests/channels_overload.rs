@@ -18,7 +18,7 @@ const SIZE: usize = 200;
 /// Bytes of a datagram with such a message.
 const DATAGRAM: u64 = 24 + 3 + SIZE as u64;
 
-/// What a run measured.
+/// The measurements of a run.
 struct Measured {
     /// Share of the messages that arrived, of the player with the fewest.
     delivered: f64,

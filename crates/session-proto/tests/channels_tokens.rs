@@ -35,7 +35,7 @@ fn setup() -> Setup {
     Setup { issuer, server, key: public }
 }
 
-/// What the client is told that logs in with this token.
+/// The reply to a client that logs in with this token.
 fn log_in(setup: &Setup, token: Option<ConnectToken>, encryption: Encryption) -> Result<Vec<u8>, String> {
     let mut client = ChannelClientConfig::new("alice", "tag", table(100));
     client.client.encryption = encryption;

@@ -7,7 +7,7 @@ use rallypoint_netsim::{Link, Network, Node};
 use rallypoint_session_proto::{ClientConfig, DisconnectReason, Encryption, PlayerId, ServerEvent};
 use std::{net::SocketAddr, time::Duration};
 
-/// What the players and the server send.
+/// Which sides send.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Traffic {
     BothWays,

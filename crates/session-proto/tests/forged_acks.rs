@@ -54,7 +54,7 @@ impl Download {
     fn finish(mut self) {
         let count = self.sent as usize;
         let client = self.pair.client;
-        // What a forger has acked during an outage is resent at 32 kB/s once nothing else is left to send (W61).
+        // Messages that a forger has acked during an outage are resent at 32 kB/s once nothing else is left to send (W61).
         self.pair.net.run_while(secs(60), |net| net.machine(client).received.len() < count);
         let received = self.pair.client().received.iter().map(|(_, message)| number_of(message));
         let arrived = self.pair.client().received.len();

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a lying receiver acks.
+/// How a receiver lies in its acks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lie {
     /// Everything up to the newest number that arrived: no loss shows.

@@ -30,7 +30,7 @@ fn drain_server(pair: &mut Pair) -> Vec<String> {
     })
 }
 
-/// What is expected after `count` messages.
+/// The expected log after `count` messages.
 fn log(count: u32, end: &str) -> Vec<String> {
     (0..count).map(|number| format!("message {number}")).chain([format!("end: {end}")]).collect()
 }

@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let server = SessionServer::bind(ServerOptions { listen: vec![listen], ..config.into() }).await?;
     println!("listening: {}", server.local_addrs()[0]);
 
-    // What a server browser shows.
+    // The description in a server browser.
     server.set_info(&ServerInfo {
         name: Some("Echo".into()),
         game: Some("echo".into()),

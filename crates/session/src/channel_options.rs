@@ -1,4 +1,4 @@
-//! What a server and a client with channels need beyond their other options.
+//! Options of servers and clients with channels, beyond those of all sessions.
 
 use crate::SetupError;
 use rallypoint_session_proto::{ChannelIndex, ChannelTable, ConnectToken, TokenKey, TokenVerifier, WallClock};
@@ -43,7 +43,7 @@ pub struct ChannelMessage {
 impl ServerChannels {
     pub(crate) fn verifier(&self, now: Instant) -> Option<TokenVerifier> {
         let issuer = self.token_issuer?;
-        // A clock before 1970 is wrong, so what it says about tokens is too.
+        // With a clock before 1970 the expiry of tokens cannot be judged anyway.
         let unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
         Some(TokenVerifier { issuer, clock: WallClock { at: now, unix_seconds } })
     }

@@ -250,7 +250,7 @@ impl PolledClient {
             return;
         }
         let Some(size) = client.connection().map(Connection::max_message) else { return };
-        // What does not fit stays in the stream.
+        // The bytes that do not fit stay in the stream.
         let _ = stream.flush(size, |part| client.send(now, part));
         if stream.is_flushed() && stream.close_reason.take().is_some() {
             client.close(now);

@@ -232,7 +232,7 @@ impl PolledServer {
         unflushed.retain(|player| {
             let Some(stream) = streams.get_mut(*player) else { return false };
             let Some(size) = endpoint.connection(*player).map(Connection::max_message) else { return false };
-            // What does not fit stays in the stream.
+            // The bytes that do not fit stay in the stream.
             let _ = stream.flush(size, |part| endpoint.send(now, *player, part));
             if stream.is_flushed()
                 && let Some(reason) = stream.close_reason.take()

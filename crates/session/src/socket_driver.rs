@@ -32,7 +32,7 @@ pub(crate) struct SocketDriver<M> {
     poller: Option<Poller>,
 }
 
-/// What a [`SocketDriver`] waits for after [`drive`](SocketDriver::drive).
+/// The conditions for the next [`drive`](SocketDriver::drive).
 #[cfg_attr(not(feature = "async"), allow(dead_code, reason = "only the driver task of the async API uses all of it"))]
 pub(crate) struct DriveState {
     /// There is more to do at once.

@@ -227,7 +227,7 @@ struct Running<M, F> {
     moderation: ReceiveModeration,
 }
 
-/// What a turn has received.
+/// The datagrams that a turn has received.
 #[derive(Clone, Copy, Debug, Default)]
 struct Received {
     datagrams: usize,

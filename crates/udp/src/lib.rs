@@ -5,7 +5,7 @@
 //!
 //! * [`EventLoop`] runs any [`Machine`](rallypoint_machine::Machine) on UDP sockets, in a thread of its own.
 //! * [`UdpSocket`] is a socket; [`RecvBatch`] and [`SendBatch`] move many datagrams per system call.
-//! * [`BindError`] says why a socket, UDP or TCP, cannot be bound.
+//! * [`BindError`] is the reason why a socket, UDP or TCP, cannot be bound.
 //! * [`entropy`] is the only place that reads the system's random numbers, and [`clock`] is where machines get the time.
 //!
 //! With the feature `async`, sockets can be registered with a tokio runtime ([`AsyncSocket`], [`AsyncListener`]).

@@ -124,7 +124,7 @@ impl SendBatch {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(SocketIndex(index)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // The error may be about an earlier datagram (see `UdpSocket::enable_error_queue`). Such an error is
-                // reported only once, so one more attempt tells.
+                // reported only once, so the datagrams are sent once more.
                 Err(_) if failed_once != Some(first.bytes.start) => failed_once = Some(first.bytes.start),
                 Err(error) if gso && !is_single => {
                     // Some network cards, tunnels and filters cannot segment: the datagrams are then sent one by one.

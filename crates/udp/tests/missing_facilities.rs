@@ -1,4 +1,4 @@
-//! What a platform does not have is refused, and what does not need it works.
+//! Facilities that a platform lacks are refused, and everything that does not need them works.
 #![cfg(not(all(target_os = "linux", not(rallypoint_portable))))]
 
 use crate::common;

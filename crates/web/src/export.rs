@@ -49,7 +49,7 @@ pub struct ExportOptions {
     pub interval: Duration,
     /// The key that signs the files.
     pub key: ExportKey,
-    /// What can be changed while it runs.
+    /// The settings that can be changed while it runs.
     pub settings: ExportSettings,
 }
 
@@ -181,7 +181,7 @@ impl ExportService {
         }
     }
 
-    /// What copies say about the lobby.
+    /// The description of the lobby in its copies.
     pub(crate) fn settings(&self) -> Arc<ExportSettings> {
         self.0.shared.settings.load_full()
     }

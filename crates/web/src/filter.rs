@@ -97,7 +97,7 @@ impl Filter {
 }
 
 impl ListQuery {
-    /// Selects from the servers of a snapshot. `popularity` is asked only for that order.
+    /// Selects from the servers of a snapshot. `popularity` is called only for that order.
     #[must_use]
     pub fn select(&self, snapshot: &TableSnapshot, popularity: &dyn Fn(PublicId) -> f32) -> Selection {
         let matcher = Matcher::new(&self.filter);

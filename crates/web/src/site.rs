@@ -1,4 +1,4 @@
-//! What the operator gives the pages: title, welcome text, logo, colour, base path, map pictures, countries.
+//! The operator's settings for the pages: title, welcome text, logo, colour, base path, map pictures, countries.
 
 mod base_path;
 mod color;
@@ -12,7 +12,7 @@ pub(crate) use files::{Picture, SiteFiles};
 
 use std::path::PathBuf;
 
-/// What the operator gives the pages.
+/// The operator's settings for the pages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteSettings {
     /// Title of the site. Default: "Rallypoint".
@@ -32,7 +32,7 @@ pub struct SiteSettings {
 }
 
 impl SiteSettings {
-    /// What is put before every address on a page: the base path, or nothing.
+    /// The prefix of every address on a page: the base path, or nothing.
     #[must_use]
     pub fn base(&self) -> &str {
         self.base_path.as_ref().map_or("", BasePath::as_str)

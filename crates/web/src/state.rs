@@ -46,7 +46,7 @@ pub(crate) struct AppState {
     pub shutdown: watch::Receiver<bool>,
 }
 
-/// What clients have in use, in total and by address.
+/// Quotas of resources that clients use, in total and by address.
 #[derive(Debug)]
 pub(crate) struct Quotas {
     /// Open connections.

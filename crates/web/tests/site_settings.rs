@@ -1,4 +1,4 @@
-//! What the operator gives the pages: title, welcome text, logo, colour, base path, map pictures, join links; and what other sites
+//! The operator's settings for the pages: title, welcome text, logo, colour, base path, map pictures, join links; and what other sites
 //! use: feeds and link previews.
 
 use crate::common;

@@ -17,11 +17,11 @@ use core::fmt;
 pub struct DecodeError {
     /// Name of the field in the document.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// The problem with it.
     pub kind: DecodeErrorKind,
 }
 
-/// What is wrong with a field.
+/// The problem with a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {

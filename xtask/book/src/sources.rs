@@ -44,7 +44,7 @@ fn copy(root: &Path, from: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What a link of a chapter leads to.
+/// The target of a link in a chapter.
 enum Destination {
     /// A page or picture of the book.
     Inside(String),

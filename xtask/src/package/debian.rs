@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// What `control` says about a package.
+/// The fields of a package's `control` file.
 pub struct Control<'a> {
     pub name: &'a str,
     pub version: &'a str,

@@ -120,7 +120,7 @@ impl RefusalWatch {
     }
 }
 
-/// Whether an error of a connected socket says that nothing listens at the other address. Windows calls it a reset connection.
+/// Whether an error of a connected socket means that nothing listens at the other address. Windows calls it a reset connection.
 pub(crate) fn is_refusal(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset)
 }

@@ -32,7 +32,7 @@ pub(super) async fn read_lobby(
                     "this is a web server; for the lobby of a page, use http://{}/ or https://",
                     stream.peer
                 ))),
-                // What arrived did not begin like a list.
+                // The bytes that arrived do not begin like a list.
                 Err(error) if count.servers == 0 => {
                     Err(ProbeError::Malformed(format!("{error}; is this a lobby's port ({})?", lobby::PORT)))
                 }

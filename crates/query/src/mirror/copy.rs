@@ -25,7 +25,7 @@ pub struct LobbyCopy {
     pub malformed: usize,
 }
 
-/// What a copy has to comply with.
+/// Requirements that a copy has to meet.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyRules<'a> {
     /// The key of the lobby.

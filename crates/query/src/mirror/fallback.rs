@@ -45,7 +45,7 @@ pub struct MirrorConfig {
     pub pins: Arc<dyn KeyPins>,
 }
 
-/// What happened with a mirror.
+/// The result of trying a mirror.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MirrorEvent {
     /// The copy of a mirror is not used.
@@ -72,7 +72,7 @@ pub struct MirroredList {
     pub cause: ProbeError,
     /// By how much an earlier copy was newer than this one, if that is more than caches explain.
     pub older_by: Option<Duration>,
-    /// The key, if it was the mirror that told it, and it is trusted from now on.
+    /// The key, if it came from the mirror and is trusted from now on.
     pub new_key: Option<PublicKey>,
 }
 
@@ -145,7 +145,7 @@ impl MirrorConfig {
         Ok(summary)
     }
 
-    /// Remembers the key that a lobby says itself, while it answers: that is worth more than what a mirror says.
+    /// Remembers the key that a lobby states itself, while it answers: that takes precedence over a mirror's statement.
     pub(crate) async fn learn_key(&self, target: &Target, config: &ScanConfig) {
         let Some((lobby, url)) = lobby_name(target).zip(api_url(target)) else { return };
         if self.key.is_some() || self.pins.pinned(&lobby).is_some() {

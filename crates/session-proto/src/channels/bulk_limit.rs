@@ -15,7 +15,7 @@ const ACTIVE: Duration = Duration::from_secs(1);
 /// Queueing delay above which reliable messages back off.
 const TARGET: Duration = Duration::from_millis(5);
 
-/// What is left of the bytes in flight after that: less than the path holds, so that the queue drains and its empty delay
+/// Share of the bytes in flight that remains after that: less than the path holds, so that the queue drains and its empty delay
 /// can be measured.
 const DECREASE: f64 = 0.75;
 

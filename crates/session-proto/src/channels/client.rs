@@ -133,7 +133,7 @@ impl ChannelClient {
         self.session.as_ref().is_none_or(|session| session.has_room(channel, length))
     }
 
-    /// Whether the server has to be told about messages that were read.
+    /// Whether receipts or credits for messages that were read have to be sent.
     #[must_use]
     pub fn has_replies(&self) -> bool {
         self.session.as_ref().is_some_and(ChannelSession::has_replies)
@@ -294,7 +294,7 @@ impl ChannelClient {
 
     fn end_session(&mut self, reason: DisconnectReason) {
         self.has_lost_messages |= self.session.as_ref().is_some_and(|session| !session.is_sent());
-        // What this side ends is not read any more.
+        // Messages of a session that this side ends are not read any more.
         if matches!(reason, DisconnectReason::Closed | DisconnectReason::Channels(_)) {
             self.session = None;
         }

@@ -2,7 +2,7 @@
 
 use super::TokenError;
 
-/// What a peer did that no correct peer does. The session ends, with this as the reason.
+/// A protocol violation that no correct peer commits. The session ends, with this as the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChannelFault {

@@ -136,7 +136,7 @@ impl PlainSession {
             return;
         }
         let size = connection.max_message();
-        // What does not fit stays in the stream.
+        // The bytes that do not fit stay in the stream.
         let _ = self.writer.flush(size, |part| connection.send(now, part, allowance));
         if self.writer.pending() == 0
             && let State::Closing(reason) = &self.state

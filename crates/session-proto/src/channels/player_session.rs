@@ -21,7 +21,7 @@ pub(super) struct PlayerSession {
     pub is_woken: bool,
 }
 
-/// What lies above the connection.
+/// The layer above the connection.
 pub(super) enum Layer {
     Channels(Box<ChannelSession>),
     Plain(Box<PlainSession>),

@@ -7,7 +7,7 @@ use super::{
 };
 use std::collections::{BTreeMap, VecDeque};
 
-/// Number of messages after which the peer is told that they have arrived: a quarter of what it may send.
+/// Number of messages after which their arrival is reported to the peer: a quarter of its credit.
 const CREDIT_INTERVAL: u64 = CREDIT_WINDOW / 4;
 
 /// Maximum number of unfinished messages of an expiring channel: the oldest are given up, because they may have expired.
@@ -17,7 +17,7 @@ const MAX_EXPIRING: usize = 64;
 /// again, and the fragments of two messages must not be mixed.
 const EXPIRING_RANGE: u64 = 1 << 14;
 
-/// What becomes of a message.
+/// The fate of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Delivery {
     /// It is handed to the application at once.
@@ -265,7 +265,7 @@ impl ReceiveChannel {
         Ok(())
     }
 
-    /// The first position that has not arrived, if the peer has to be told.
+    /// The first position that has not arrived, if it has to be reported to the peer.
     pub fn take_credit(&mut self) -> Option<u16> {
         let (next, credited) = match &mut self.state {
             State::Ordered { next, credited, .. } | State::Unordered { next, credited, .. } => (*next, credited),

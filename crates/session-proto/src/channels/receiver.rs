@@ -45,7 +45,7 @@ pub(super) trait PayloadSource {
     fn next_payload(&mut self) -> Option<&[u8]>;
 }
 
-/// What the receiver has to tell the peer.
+/// Reports of the receiver to the peer.
 #[derive(Debug)]
 pub(super) struct Replies {
     receipts: Vec<VecDeque<u16>>,
@@ -132,7 +132,7 @@ impl Receiver {
             return self.next_kept(sender, replies, source);
         }
         let Some(payload) = source.next_payload() else { return Ok(None) };
-        // What most payloads are, without the detour of a record.
+        // The common case, without the detour of a record.
         if let Some((channel, sequence, body)) = whole_message(payload)
             && let Some(known) = self.channels.get_mut(usize::from(channel.get()))
             && known.accept_next(sequence, body.len())

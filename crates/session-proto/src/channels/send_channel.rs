@@ -215,7 +215,7 @@ impl SendChannel {
             && let Some(expires_at) = front.expires_at
         {
             let is_late = now >= expires_at;
-            // What is sent in part is completed, if it is not late.
+            // A message that is sent in part is completed, if it is not late.
             let is_spare = is_overloaded && front.fragments_sent == 0 && now + (max_age - max_age / 8) >= expires_at;
             if !is_late && !is_spare {
                 return;

@@ -48,7 +48,7 @@ pub(super) struct Sender {
     direct_budget: Option<usize>,
 }
 
-/// What limits how much is handed over.
+/// Limits on what is handed over to the connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FillLimits {
     /// Number of bytes by which the memory may grow.
@@ -57,7 +57,7 @@ pub(super) struct FillLimits {
     pub poll_interval: Duration,
 }
 
-/// What is left while messages are handed over.
+/// The remaining budgets while messages are handed over.
 #[derive(Clone, Copy, Debug)]
 struct FillState {
     /// Number of bytes that would be sent at once.
@@ -79,14 +79,14 @@ struct PriorityGroup {
     next: usize,
 }
 
-/// What a payload consists of: only whole payloads are dropped, so the two kinds never share one.
+/// The kind of messages in a payload: only whole payloads are dropped, so the two kinds never share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PayloadKind {
     Reliable,
     Droppable,
 }
 
-/// What was put into a payload of droppable messages.
+/// Properties of a payload of droppable messages.
 #[derive(Clone, Copy, Debug, Default)]
 struct DroppableContents {
     newest_of: u32,

@@ -51,7 +51,7 @@ pub struct ChannelServerConfig {
 pub struct LoginRequest {
     /// The player, its name and game.
     pub new: NewPlayer,
-    /// What the player's token says, if the server verifies tokens.
+    /// The claims of the player's token, if the server verifies tokens.
     pub token: Option<TokenClaims>,
 }
 
@@ -161,7 +161,7 @@ impl ChannelServer {
         self.sessions.get(player).is_some()
     }
 
-    /// Whether a player has to be told about messages that were read.
+    /// Whether receipts or credits for messages that were read have to be sent to a player.
     #[must_use]
     pub fn has_replies(&self, player: PlayerId) -> bool {
         self.sessions.get(player).is_some_and(|player| player.layer.has_replies())
@@ -248,7 +248,7 @@ impl ChannelServer {
             Ok(None) => {}
             Err(fault) => self.abort(player, fault),
         }
-        // What the peer reports may allow more to be sent, and it may have to be told something.
+        // The peer's reports may allow more to be sent, and a report of this side may be due.
         self.wake(now, player);
         self.handle_events();
         self.report_end(player);
@@ -272,7 +272,7 @@ impl ChannelServer {
         });
         let Some(new) = own.new.take().filter(|_| opened.is_some()) else { return false };
         events.push_back(ServerEvent::Connected(new));
-        // What arrived after the hello.
+        // Messages that arrived after the hello.
         if !std::mem::replace(&mut own.has_message_event, true) {
             events.push_back(ServerEvent::Message(player));
         }

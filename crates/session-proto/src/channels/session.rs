@@ -156,7 +156,7 @@ impl ChannelSession {
         self.receiver.is_readable()
     }
 
-    /// Whether the peer has to be told about messages that were read.
+    /// Whether receipts or credits for messages that were read have to be sent.
     pub fn has_replies(&self) -> bool {
         !self.replies.is_empty()
     }

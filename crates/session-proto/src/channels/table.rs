@@ -15,7 +15,7 @@ const MIN_FRAGMENT: usize = 464 - FRAGMENT_HEADER;
 /// Bit of [`TableEntry::mode`]: messages are answered with receipts.
 const RECEIPTS: u8 = 0x80;
 
-/// What a channel promises.
+/// The delivery guarantee of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChannelMode {
     /// Every message arrives, in order.
@@ -31,7 +31,7 @@ pub enum ChannelMode {
 /// Settings of a channel. Mode, sizes and receipts are the same on both sides; the rest is the sender's own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Channel {
-    /// What the channel promises.
+    /// The delivery guarantee.
     pub mode: ChannelMode,
     /// Maximum size of a message to the server in bytes; zero if there are none in this direction. At most 16,777,215, and
     /// 65,536 in a sequenced or expiring channel.
@@ -56,7 +56,7 @@ pub struct Channel {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChannelTable(Vec<Channel>);
 
-/// What is wrong with a table.
+/// Why a table is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChannelTableError {

@@ -54,13 +54,13 @@ pub struct TokenKey([u8; 32]);
 #[derive(Clone, PartialEq, Eq)]
 pub struct ConnectToken(Vec<u8>);
 
-/// What a valid token says.
+/// The claims of a valid token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TokenClaims {
     /// When it expires, in seconds since 1970.
     pub expires: u64,
-    /// What the account service added, for example an account number.
+    /// Data that the account service added, for example an account number.
     pub data: Vec<u8>,
 }
 
@@ -73,7 +73,7 @@ pub struct WallClock {
     pub unix_seconds: u64,
 }
 
-/// What a server needs to verify tokens.
+/// The key and the clock with which a server verifies tokens.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenVerifier {
     /// The key of the account service.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Queueing delay above which messages are held back.
 const TARGET: Duration = Duration::from_millis(15);
 
-/// What is left of the bytes in flight after that.
+/// Share of the bytes in flight that remains after that.
 const DECREASE: f64 = 0.9;
 
 /// Share of the offered bytes that is sent in any case.

@@ -96,7 +96,7 @@ mod tests {
         let start = Instant::now();
         let mut bursts = AckBursts::default();
         for frame in 0..20 {
-            // What was sent 36 to 20 ms ago.
+            // Messages that were sent 36 to 20 ms ago.
             (0..8).for_each(|ack| {
                 bursts.on_ack(start + ms(16 * frame), ms(34 - 2 * ack), ms(36 - 2 * ack), 2);
             });

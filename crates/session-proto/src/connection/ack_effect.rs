@@ -1,4 +1,4 @@
-//! What an ack says about a message, and through it about the path.
+//! The effect of an ack on a message, and through it on the knowledge about the path.
 
 use super::congestion::DeliverySnapshot;
 use std::time::{Duration, Instant};

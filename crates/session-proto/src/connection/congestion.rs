@@ -407,7 +407,7 @@ impl CongestionController {
         } else if self.round < self.conservative_until {
             FIRST_DECREASE
         } else {
-            // What is lost at random is in flight as well.
+            // Messages that are lost at random are in flight as well.
             let held = self.last_rate() * rtt.base().as_secs_f64() / (1.0 - self.losses.floor());
             (held / used).clamp(LONG_QUEUE_DECREASE, MIN_DECREASE)
         };

@@ -1,4 +1,4 @@
-//! What a connection does with the datagrams that it is given.
+//! Handling of received datagrams by a connection.
 
 use super::{
     Connection, DataDisposition, State,

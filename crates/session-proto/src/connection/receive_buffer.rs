@@ -24,7 +24,7 @@ const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Length of the shortest header of a data datagram, which is what the budget of requests counts.
 const MIN_HEADER: usize = 11;
 
-/// What [`ReceiveBuffer::insert`] did with a message.
+/// The result of [`ReceiveBuffer::insert`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Insertion {
     /// The message is new and was stored.

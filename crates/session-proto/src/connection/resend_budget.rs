@@ -102,7 +102,7 @@ impl ResendBudget {
             self.disputed_since = now;
         }
         self.last_disputed = Some(now);
-        // What the first bucket lacks was granted by the other one, and the other way round.
+        // Tokens that the first bucket lacks were granted by the other one, and the other way round.
         let bucket = if self.acked >= MAX_DATAGRAM as f64 { &mut self.acked } else { &mut self.first };
         *bucket -= bytes as f64;
     }

@@ -8,7 +8,7 @@ use crate::SendError;
 use rallypoint_wire::session::{MAX_DATAGRAM, MessageNumber};
 use std::time::{Duration, Instant};
 
-/// What the layer above waits for.
+/// The state of the layer above: whether it has messages, and when it wants to be asked for them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Source {
     /// Messages wait for the window or the pacer: the connection is not short of something to send.

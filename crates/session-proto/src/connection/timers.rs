@@ -6,7 +6,7 @@ use super::{Connection, State};
 use crate::DisconnectReason;
 use std::time::Instant;
 
-/// What a connection waits for.
+/// A timer of a connection, named after what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timer {
     /// Nothing was received for the idle timeout (S29).

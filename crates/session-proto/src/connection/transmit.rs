@@ -1,4 +1,4 @@
-//! What a connection sends: control datagrams first, then messages.
+//! Transmission: control datagrams first, then messages.
 
 use super::{
     Connection, SendSide, Source, State,
@@ -300,7 +300,7 @@ impl Connection {
     }
 
     fn on_sent(&mut self, now: Instant, number: MessageNumber, transmission: Transmission, len: usize) {
-        // What requests draw has a budget of its own. It passes the pacer, which would else make the stream wait for all of it.
+        // Acked messages that are resent on request have a budget of their own, and bypass the pacer: the stream would wait for them.
         if transmission != Transmission::Resend || !self.send.buffer.is_acked(number) {
             self.send.pacer.on_send(len);
         }

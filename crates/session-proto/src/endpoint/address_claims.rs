@@ -28,7 +28,7 @@ const IMMUNITY: Duration = Duration::from_secs(10);
 /// Number of further addresses from which control datagrams of a session are accepted (W53).
 const MAX_ALTERNATES: usize = 4;
 
-/// What a slot has to do with the addresses of others.
+/// Claims of a session to the addresses of others, and of others to its address.
 #[derive(Debug, Default)]
 pub(super) struct AddressClaims {
     /// The address of another session that this one's newest message came from.

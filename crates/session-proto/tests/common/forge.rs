@@ -1,4 +1,4 @@
-//! What an attacker writes: acks, resend requests, and data with a right checksum.
+//! Datagrams of an attacker: acks, resend requests, and data with a correct checksum.
 
 use super::*;
 use rallypoint_netsim::FilterAction;
@@ -36,7 +36,7 @@ pub fn with_wrong_seal(datagram: &[u8]) -> Vec<u8> {
     forged
 }
 
-/// What the two nodes of a [`Pair`] have sent, as an attacker on the path sees it.
+/// The datagrams of the two nodes of a [`Pair`], as an attacker on the path sees them.
 #[derive(Clone, Default)]
 pub struct Wiretap(Rc<RefCell<Log>>);
 

@@ -148,7 +148,7 @@ pub struct Crowd {
     direction: Direction,
 }
 
-/// What happened in a while.
+/// The measurements of one period.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Period {
     pub p50: Duration,

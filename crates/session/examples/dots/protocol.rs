@@ -1,4 +1,4 @@
-//! What the server and the client of the dots agree on.
+//! The protocol between the server and the client of the dots.
 #![allow(dead_code, reason = "each of the two uses one half")]
 
 use rallypoint_session::{Channel, ChannelIndex, ChannelMode, ChannelTable, ChannelTableError};

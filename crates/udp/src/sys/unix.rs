@@ -1,4 +1,4 @@
-//! What all Unix-like systems have in common.
+//! Calls that all Unix-like systems have in common.
 #![allow(unsafe_code)]
 
 mod allocator;

@@ -199,7 +199,7 @@ struct EventStream {
 /// The events with the totals of the list. They have no ID, because a client that reconnects gets the latest anyway.
 struct TotalsEvents {
     live: Arc<Live>,
-    /// What was sent last, and when.
+    /// The totals that were sent last, and when.
     sent: Option<((Totals, u64), tokio::time::Instant)>,
 }
 

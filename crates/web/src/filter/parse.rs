@@ -41,7 +41,7 @@ pub struct QueryDefaults {
 pub struct InvalidParameter {
     /// The name of the parameter.
     pub name: String,
-    /// What is wrong with it, or what was expected.
+    /// The problem with it, or the expected form.
     pub expected: String,
     /// Whether its form is valid, but what it names does not exist: status 404 instead of 400.
     pub is_not_found: bool,

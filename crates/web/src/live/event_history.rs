@@ -279,7 +279,7 @@ mod tests {
         }
     }
 
-    /// What is kept besides the text of an event is more than the text, if it is short.
+    /// The overhead of a short event is larger than its text.
     #[test]
     fn short_events_are_counted_with_all_they_take() {
         const TEXT: usize = 100;

@@ -18,7 +18,7 @@ pub(super) struct Layout {
     pub current: &'static str,
     /// The name of the script that updates the page.
     pub script: &'static str,
-    /// What a link to the page shows in a chat.
+    /// The preview of a link to the page in a chat.
     pub preview: Option<LinkPreview>,
     /// The address of an Atom feed.
     pub feed: Option<String>,
@@ -27,7 +27,7 @@ pub(super) struct Layout {
     logo: Option<String>,
 }
 
-/// What a link to a page shows in a chat (Open Graph).
+/// The preview of a link to a page in a chat (Open Graph).
 #[derive(Debug)]
 pub(super) struct LinkPreview {
     pub description: String,

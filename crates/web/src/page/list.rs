@@ -74,10 +74,10 @@ struct ListPage<'a> {
     now: u64,
     /// The operator's text above the list.
     welcome: Option<&'a str>,
-    /// What a list without servers shows, if no filter is the reason.
+    /// The text of a list without servers, if no filter is the reason.
     /// The lobby that a server can register with, if the list is empty.
     invitation: Option<LobbyHost>,
-    /// What visitors should know about the list as a whole.
+    /// Notes for visitors about the list as a whole.
     notice: Option<&'static str>,
 }
 

@@ -30,7 +30,7 @@ struct ServerPage<'a> {
     name: &'a str,
     server: Option<ServerRow<'a>>,
     players: Option<Vec<PlayerRow<'a>>>,
-    /// What the server itself answered.
+    /// The server's own answer.
     details: Vec<(&'static str, String)>,
     /// The link that starts the game, if the operator has configured one.
     join: Option<String>,
@@ -158,7 +158,7 @@ fn players(row: &ServerRecord) -> Option<Vec<PlayerRow<'_>>> {
     Some(list.collect())
 }
 
-/// What a server answered about itself, apart from what its registration has as well.
+/// The server's own answer, apart from the fields that its registration has as well.
 fn details(info: &ServerInfo) -> Vec<(&'static str, String)> {
     let join = |texts: Vec<&str>| texts.join(", ");
     let mods = info.mods.iter().filter_map(|one| one.name.as_deref().or(one.id.as_deref())).collect();

@@ -131,7 +131,7 @@ impl<'a> ServerRow<'a> {
         format::age(self.now.saturating_sub(self.row.since))
     }
 
-    /// What differs between the registration and the server's own answer, in words.
+    /// The differences between the registration and the server's own answer, in words.
     pub fn differences(&self) -> Vec<String> {
         let row = self.row;
         let info = row.info.as_deref();

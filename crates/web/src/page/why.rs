@@ -31,7 +31,7 @@ struct WhyPage {
     outcomes: Result<OutcomesResponse, String>,
 }
 
-/// What explains why the servers of some ports are listed or not.
+/// The outcomes that explain why the servers of some ports are listed or not.
 struct Explanation<'a> {
     outcome: &'a RepeatedOutcome,
     /// The ports; none if no datagram could be parsed.
@@ -68,7 +68,7 @@ pub(super) async fn show(
 }
 
 impl WhyPage {
-    /// What explains the current state: the latest outcome of each port, because several servers can have one address. Ports with
+    /// The outcomes that explain the current state: the latest of each port, because several servers can have one address. Ports with
     /// the same outcome are one explanation; refusals come first, then the latest. Datagrams that could not be parsed have no port.
     /// Unregistrations of a server that is gone already, which servers send because datagrams can be lost, explain nothing unless
     /// they are all that is known.

@@ -6,7 +6,7 @@
 //! ago: otherwise a visitor that has browsed for a while would wait until each of many new sites has used as much as that.
 //!
 //! Shares alone do not protect a visitor from many sites: a hundred of them that always have a request waiting get as little each
-//! as a person uses. What tells them apart is the pause: a person reads a page before the next request. So requests of sites that
+//! as a person uses. The pause distinguishes them: a person reads a page before the next request. So requests of sites that
 //! have paused go first, whatever they have used. A site that pauses as a person does, but on purpose, gains no more than a person.
 
 use rallypoint_limit::{Customer, Site};

@@ -7,7 +7,7 @@ use rallypoint_session::{
 };
 use std::{error::Error, time::Duration};
 
-/// What the network has for the game.
+/// Events from the network to the game.
 #[derive(Message)]
 enum Incoming {
     Connected,
@@ -15,7 +15,7 @@ enum Incoming {
     Ended(String),
 }
 
-/// What the game has for the network.
+/// A message from the game to the network.
 #[derive(Message)]
 struct Outgoing(Vec<u8>);
 

@@ -107,7 +107,7 @@ impl ChannelServer {
             self.remove_session(player);
             return;
         }
-        // What this side ends is not read any more.
+        // Messages of a session that this side ends are not read any more.
         let is_ours = matches!(reason, DisconnectReason::Closed | DisconnectReason::Channels(_));
         let is_unread = own.layer.is_readable() && !is_ours;
         if !is_unread {

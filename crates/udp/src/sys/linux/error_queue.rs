@@ -33,7 +33,7 @@ pub(crate) fn recv_error(socket: &Socket) -> io::Result<Option<DeliveryError>> {
         return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
     };
     let mut reason = None;
-    // SAFETY: the system has filled the control buffer of this function as far as `msg_controllen` now says.
+    // SAFETY: the system has filled the control buffer of this function up to `msg_controllen`.
     for message in unsafe { control_messages(&header) } {
         if let (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) = message.kind {
             // SAFETY: a structure of integers has no invalid bit patterns.
