@@ -29,7 +29,7 @@ pub struct Problem {
     #[serde(serialize_with = "as_number")]
     #[schema(value_type = u16)]
     status: StatusCode,
-    /// The problem, and what to do about it.
+    /// What is wrong, and what to do about it.
     pub detail: String,
     /// The name of the invalid parameter; null if there is none.
     #[schema(required)]
