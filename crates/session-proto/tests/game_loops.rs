@@ -21,7 +21,7 @@ fn goodput(seed: u64, rtt: u64, poll_interval: Duration, client_frame: Duration)
     let server = Framed::new(net.now(), Source::new(endpoint), poll_interval.max(ms(1)));
     net.add(SERVER, server);
     let client = Client::new(net.now(), SERVER.into(), client_config(Encryption::Plain), [2; 32]).unwrap();
-    let client = net.add(CLIENT, Framed::new(net.now(), Sink { client, bytes: 0 }, client_frame));
+    let client = net.add(CLIENT, Framed::new(net.now(), Sink::new(client), client_frame));
     net.run_for(secs(5));
     let before = net.machine(client).machine.bytes;
     net.run_for(secs(10));

@@ -1,7 +1,7 @@
 //! Messages of a channel from a server to a client without sockets, for counting instructions beside those of plain messages.
 
 use crate::{
-    exchange::{CLIENT, Mail, SERVER, SIZE},
+    exchange::{BATCH, CLIENT, Mail, SERVER, SIZE, log_in},
     library::ms,
 };
 use rallypoint_session_proto::{
@@ -9,9 +9,6 @@ use rallypoint_session_proto::{
     ChannelTable, Encryption, PlayerId,
 };
 use std::time::Instant;
-
-/// Messages per turn of a side, as in [`Exchange`](crate::exchange::Exchange).
-const BATCH: u64 = 64;
 
 /// A server and its player, who take turns.
 pub struct ChannelExchange {
@@ -28,24 +25,28 @@ pub struct ChannelExchange {
 impl ChannelExchange {
     /// One channel of this mode, and messages of this size.
     pub fn new(mode: ChannelMode, size: usize) -> Self {
-        let mut now = Instant::now();
+        let start = Instant::now();
         let table = ChannelTable::new([Channel::new(mode, size)]).expect("the table is valid");
         let config = ChannelServerConfig::new("bench", table.clone());
-        let mut server = ChannelServer::new(now, config, [1; 32]).expect("the default configuration is valid");
+        let mut server = ChannelServer::new(start, config, [1; 32]).expect("the default configuration is valid");
         let mut config = ChannelClientConfig::new("bench", "bench", table);
         config.client.encryption = Encryption::Plain;
         let mut client =
-            ChannelClient::new(now, SERVER.into(), config, [2; 32]).expect("the default configuration is valid");
-        let (mut to_client, mut to_server) = (Mail::default(), Mail::default());
-        while !client.is_connected() || server.players().next().is_none() {
-            now += ms(1);
-            to_server.fill(&mut client, now);
-            to_server.deliver(&mut server, now, CLIENT.into());
-            to_client.fill(&mut server, now);
-            to_client.deliver(&mut client, now, SERVER.into());
-        }
+            ChannelClient::new(start, SERVER.into(), config, [2; 32]).expect("the default configuration is valid");
+        let now = log_in(start, &mut server, &mut client, |server, client| {
+            client.is_connected() && server.players().next().is_some()
+        });
         let player = server.players().next().expect("a player");
-        Self { now, server, player, client, message: vec![7; size], to_client, to_server, received: 0 }
+        Self {
+            now,
+            server,
+            player,
+            client,
+            message: vec![7; size],
+            to_client: Mail::default(),
+            to_server: Mail::default(),
+            received: 0,
+        }
     }
 
     /// Sends at least this many messages.

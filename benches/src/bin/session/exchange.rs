@@ -12,7 +12,7 @@ pub const SERVER: ([u8; 4], u16) = ([10, 0, 0, 1], 45_555);
 pub const CLIENT: ([u8; 4], u16) = ([10, 0, 1, 1], 1_000);
 
 /// Messages per turn of a side.
-const BATCH: u64 = 64;
+pub const BATCH: u64 = 64;
 
 /// Bytes of a message, and of the stream that is cut into datagrams when messages are packed.
 pub const SIZE: usize = 400;
@@ -59,26 +59,51 @@ impl Mail {
     }
 }
 
+/// Passes datagrams between a server and a client until they are connected. Returns the time.
+pub fn log_in<S: Machine, C: Machine>(
+    start: Instant,
+    server: &mut S,
+    client: &mut C,
+    is_connected: impl Fn(&S, &C) -> bool,
+) -> Instant {
+    let mut now = start;
+    let mut mail = Mail::default();
+    while !is_connected(server, client) {
+        now += ms(1);
+        mail.fill(client, now);
+        mail.deliver(server, now, CLIENT.into());
+        mail.fill(server, now);
+        mail.deliver(client, now, SERVER.into());
+    }
+    now
+}
+
 impl Exchange {
     /// With `is_packed`, messages are written to a stream.
     pub fn new(encryption: Encryption, is_packed: bool) -> Self {
-        let mut now = Instant::now();
+        let start = Instant::now();
         let mut endpoint =
             Endpoint::new(EndpointConfig::for_game("bench"), [1; 32]).expect("the default configuration is valid");
         let config = ClientConfig { encryption, ..ClientConfig::new("bench", "bench") };
-        let mut client = Client::new(now, SERVER.into(), config, [2; 32]).expect("the default configuration is valid");
-        let (mut to_client, mut to_server) = (Mail::default(), Mail::default());
-        while !client.is_connected() || endpoint.players().next().is_none() {
-            now += ms(1);
-            to_server.fill(&mut client, now);
-            to_server.deliver(&mut endpoint, now, CLIENT.into());
-            to_client.fill(&mut endpoint, now);
-            to_client.deliver(&mut client, now, SERVER.into());
-        }
+        let mut client =
+            Client::new(start, SERVER.into(), config, [2; 32]).expect("the default configuration is valid");
+        let now = log_in(start, &mut endpoint, &mut client, |endpoint, client| {
+            client.is_connected() && endpoint.players().next().is_some()
+        });
         let player = endpoint.players().next().expect("a player");
         let message = vec![7; if is_packed { PACKED_SIZE } else { SIZE }];
         let streams = is_packed.then(|| (StreamWriter::new(1_000), StreamReader::new(1_000)));
-        Self { now, endpoint, player, client, message, streams, to_client, to_server, received: 0 }
+        Self {
+            now,
+            endpoint,
+            player,
+            client,
+            message,
+            streams,
+            to_client: Mail::default(),
+            to_server: Mail::default(),
+            received: 0,
+        }
     }
 
     /// Plain messages of this size, none of which share a datagram.

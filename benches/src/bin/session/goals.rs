@@ -118,7 +118,7 @@ fn login() -> Duration {
         .map(|seed| {
             let mut pair = Pair::<Rallypoint>::start(seed, link, 100);
             let client = pair.client;
-            pair.net.run_while(ms(10_000), |net| !net.machine(client).client.is_connected());
+            pair.net.run_while(ms(10_000), |net| !net.machine(client).machine.is_connected());
             pair.net.elapsed()
         })
         .collect();
@@ -131,6 +131,6 @@ fn idle() -> f64 {
     pair.net.run_for(ms(10_000));
     let before = pair.wire();
     pair.net.run_for(ms(60_000));
-    assert!(pair.net.machine(pair.client).client.connection().map(Connection::stats).is_some());
+    assert!(pair.net.machine(pair.client).machine.connection().map(Connection::stats).is_some());
     (pair.wire() - before) as f64 / 60.0
 }

@@ -3,8 +3,8 @@
 use crate::library::{Library, Received, Side};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_session_proto::{
-    Client, ClientConfig, ClientEvent, ConnectionConfig, Encryption, Endpoint, EndpointConfig, NewPlayer, PlayerId,
-    SendError, ServerEvent,
+    Client, ClientConfig, ClientEvent, ConnectionConfig, Encryption, Endpoint, EndpointConfig, PlayerId, SendError,
+    ServerEvent,
 };
 use std::{net::SocketAddr, time::Instant};
 
@@ -14,86 +14,96 @@ pub struct Rallypoint;
 /// Rallypoint with the largest window on both sides.
 pub struct RallypointWide;
 
-pub struct Server {
-    pub endpoint: Endpoint,
-    pub player: Option<PlayerId>,
+/// A server state machine, with or without channels.
+pub trait ServerMachine: Machine<Event = ServerEvent> + 'static {
+    fn send(&mut self, now: Instant, player: PlayerId, message: &[u8]) -> Result<(), SendError>;
+
+    fn recv(&mut self, now: Instant, player: PlayerId) -> Option<&[u8]>;
+}
+
+/// A client state machine, with or without channels.
+pub trait ClientMachine: Machine<Event = ClientEvent> + 'static {
+    fn is_connected(&self) -> bool;
+
+    fn send(&mut self, now: Instant, message: &[u8]) -> Result<(), SendError>;
+
+    fn recv(&mut self, now: Instant) -> Option<&[u8]>;
+}
+
+pub struct Server<M> {
+    machine: M,
+    player: Option<PlayerId>,
     received: Received,
 }
 
-pub struct Player {
-    pub client: Client,
+pub struct Player<M> {
+    pub machine: M,
     received: Received,
 }
 
 impl Library for Rallypoint {
     const NAME: &'static str = "rallypoint";
-    type Server = Server;
-    type Client = Player;
+    type Server = Server<Endpoint>;
+    type Client = Player<Client>;
 
-    fn pair(now: Instant, server: SocketAddr, _size: usize) -> (Server, Player) {
+    fn pair(now: Instant, server: SocketAddr, _size: usize) -> (Server<Endpoint>, Player<Client>) {
         pair(now, server, ConnectionConfig::default())
     }
 }
 
 impl Library for RallypointWide {
     const NAME: &'static str = "rallypoint, window of 16,384";
-    type Server = Server;
-    type Client = Player;
+    type Server = Server<Endpoint>;
+    type Client = Player<Client>;
 
-    fn pair(now: Instant, server: SocketAddr, _size: usize) -> (Server, Player) {
+    fn pair(now: Instant, server: SocketAddr, _size: usize) -> (Server<Endpoint>, Player<Client>) {
         pair(now, server, ConnectionConfig { window: 16_384, ..ConnectionConfig::default() })
     }
 }
 
-fn pair(now: Instant, server: SocketAddr, connection: ConnectionConfig) -> (Server, Player) {
+fn pair(now: Instant, server: SocketAddr, connection: ConnectionConfig) -> (Server<Endpoint>, Player<Client>) {
     let config = EndpointConfig { connection: connection.clone(), ..EndpointConfig::for_game("bench") };
     let endpoint = Endpoint::new(config, [1; 32]).expect("the configuration is valid");
     let config = ClientConfig { encryption: Encryption::Plain, connection, ..ClientConfig::new("bench", "bench") };
     let client = Client::new(now, server, config, [2; 32]).expect("the configuration is valid");
-    (Server { endpoint, player: None, received: Received::default() }, Player { client, received: Received::default() })
+    (Server::new(endpoint, Received::default()), Player::new(client, Received::default()))
 }
 
-impl Side for Server {
+impl ServerMachine for Endpoint {
+    fn send(&mut self, now: Instant, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
+        Self::send(self, now, player, message)
+    }
+
+    fn recv(&mut self, _now: Instant, player: PlayerId) -> Option<&[u8]> {
+        Self::recv(self, player)
+    }
+}
+
+impl ClientMachine for Client {
     fn is_connected(&self) -> bool {
-        self.player.is_some()
+        Self::is_connected(self)
     }
 
-    fn send(&mut self, now: Instant, message: &[u8]) -> bool {
-        let Some(player) = self.player else { return false };
-        sent(self.endpoint.send(now, player, message))
+    fn send(&mut self, now: Instant, message: &[u8]) -> Result<(), SendError> {
+        Self::send(self, now, message)
     }
 
-    fn received(&self) -> &Received {
-        &self.received
-    }
-}
-
-impl Side for Player {
-    fn is_connected(&self) -> bool {
-        self.client.is_connected()
-    }
-
-    fn send(&mut self, now: Instant, message: &[u8]) -> bool {
-        sent(self.client.send(now, message))
-    }
-
-    fn received(&self) -> &Received {
-        &self.received
+    fn recv(&mut self, _now: Instant) -> Option<&[u8]> {
+        Self::recv(self)
     }
 }
 
-fn sent(result: Result<(), SendError>) -> bool {
-    assert!(matches!(result, Ok(()) | Err(SendError::WouldBlock)), "{result:?}");
-    result.is_ok()
-}
+impl<M: ServerMachine> Server<M> {
+    pub fn new(machine: M, received: Received) -> Self {
+        Self { machine, player: None, received }
+    }
 
-impl Server {
     fn read(&mut self, now: Instant) {
-        while let Some(event) = self.endpoint.poll_event() {
+        while let Some(event) = self.machine.poll_event() {
             match event {
-                ServerEvent::Connected(NewPlayer { player, .. }) => self.player = Some(player),
+                ServerEvent::Connected(new) => self.player = Some(new.player),
                 ServerEvent::Message(player) => {
-                    while let Some(message) = self.endpoint.recv(player) {
+                    while let Some(message) = self.machine.recv(now, player) {
                         self.received.take(now, message);
                     }
                 }
@@ -104,12 +114,16 @@ impl Server {
     }
 }
 
-impl Player {
+impl<M: ClientMachine> Player<M> {
+    pub fn new(machine: M, received: Received) -> Self {
+        Self { machine, received }
+    }
+
     fn read(&mut self, now: Instant) {
-        while let Some(event) = self.client.poll_event() {
+        while let Some(event) = self.machine.poll_event() {
             match event {
                 ClientEvent::Message => {
-                    while let Some(message) = self.client.recv() {
+                    while let Some(message) = self.machine.recv(now) {
                         self.received.take(now, message);
                     }
                 }
@@ -120,46 +134,66 @@ impl Player {
     }
 }
 
-impl Machine for Server {
-    type Event = ();
-
-    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        self.endpoint.handle_datagram(now, from, bytes);
-        self.read(now);
+impl<M: ServerMachine> Side for Server<M> {
+    fn is_connected(&self) -> bool {
+        self.player.is_some()
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
-        self.endpoint.handle_timeout(now);
-        self.read(now);
+    fn send(&mut self, now: Instant, message: &[u8]) -> bool {
+        let Some(player) = self.player else { return false };
+        is_accepted(self.machine.send(now, player, message))
     }
 
-    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        self.endpoint.poll_transmit(now, out)
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.endpoint.poll_timeout()
+    fn received(&self) -> &Received {
+        &self.received
     }
 }
 
-impl Machine for Player {
-    type Event = ();
-
-    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        self.client.handle_datagram(now, from, bytes);
-        self.read(now);
+impl<M: ClientMachine> Side for Player<M> {
+    fn is_connected(&self) -> bool {
+        self.machine.is_connected()
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
-        self.client.handle_timeout(now);
-        self.read(now);
+    fn send(&mut self, now: Instant, message: &[u8]) -> bool {
+        is_accepted(self.machine.send(now, message))
     }
 
-    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        self.client.poll_transmit(now, out)
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.client.poll_timeout()
+    fn received(&self) -> &Received {
+        &self.received
     }
 }
+
+fn is_accepted(sent: Result<(), SendError>) -> bool {
+    assert!(matches!(sent, Ok(()) | Err(SendError::WouldBlock)), "{sent:?}");
+    sent.is_ok()
+}
+
+/// Both sides read their events after every datagram and timeout.
+macro_rules! impl_machine {
+    ($side:ident, $machine:ident) => {
+        impl<M: $machine> Machine for $side<M> {
+            type Event = ();
+
+            fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+                self.machine.handle_datagram(now, from, bytes);
+                self.read(now);
+            }
+
+            fn handle_timeout(&mut self, now: Instant) {
+                self.machine.handle_timeout(now);
+                self.read(now);
+            }
+
+            fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+                self.machine.poll_transmit(now, out)
+            }
+
+            fn poll_timeout(&self) -> Option<Instant> {
+                self.machine.poll_timeout()
+            }
+        }
+    };
+}
+
+impl_machine!(Server, ServerMachine);
+impl_machine!(Player, ClientMachine);

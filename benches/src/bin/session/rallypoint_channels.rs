@@ -1,35 +1,27 @@
 //! Rallypoint's channels, without encryption, beside the channels of other libraries.
 
 use crate::{
-    library::{Received, Side},
+    library::Received,
     modes::{Mode, ModeLibrary},
+    rallypoint::{ClientMachine, Player, Server, ServerMachine},
 };
-use rallypoint_machine::{Machine, Transmit};
 use rallypoint_session_proto::{
     Channel, ChannelClient, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServer, ChannelServerConfig,
-    ChannelTable, ClientEvent, Encryption, MessageId, PlayerId, SendError, ServerEvent,
+    ChannelTable, Encryption, PlayerId, SendError,
 };
 use std::{net::SocketAddr, time::Instant};
 
 /// Rallypoint with channels.
 pub struct RallypointChannels;
 
-pub struct Server {
-    server: ChannelServer,
-    player: Option<PlayerId>,
-    received: Received,
-}
-
-pub struct Player {
-    client: ChannelClient,
-    received: Received,
-}
+/// The only channel.
+const CHANNEL: ChannelIndex = ChannelIndex::new(0).unwrap();
 
 impl ModeLibrary for RallypointChannels {
-    type Server = Server;
-    type Client = Player;
+    type Server = Server<ChannelServer>;
+    type Client = Player<ChannelClient>;
 
-    fn pair(now: Instant, server: SocketAddr, size: usize, mode: Mode) -> Option<(Server, Player)> {
+    fn pair(now: Instant, server: SocketAddr, size: usize, mode: Mode) -> Option<(Self::Server, Self::Client)> {
         let mode = match mode {
             Mode::Ordered => ChannelMode::ReliableOrdered,
             Mode::Unordered => ChannelMode::ReliableUnordered,
@@ -42,120 +34,30 @@ impl ModeLibrary for RallypointChannels {
         let mut config = ChannelClientConfig::new("bench", "bench", table);
         config.client.encryption = Encryption::Plain;
         let client = ChannelClient::new(now, server, config, [2; 32]).expect("the configuration is valid");
-        Some((
-            Server { server: channel_server, player: None, received: Received::in_any_order() },
-            Player { client, received: Received::in_any_order() },
-        ))
+        Some((Server::new(channel_server, Received::in_any_order()), Player::new(client, Received::in_any_order())))
     }
 }
 
-impl Side for Server {
+impl ServerMachine for ChannelServer {
+    fn send(&mut self, now: Instant, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
+        Self::send(self, now, player, CHANNEL, message).map(drop)
+    }
+
+    fn recv(&mut self, now: Instant, player: PlayerId) -> Option<&[u8]> {
+        Self::recv(self, now, player).map(|(_, message)| message)
+    }
+}
+
+impl ClientMachine for ChannelClient {
     fn is_connected(&self) -> bool {
-        self.player.is_some()
+        Self::is_connected(self)
     }
 
-    fn send(&mut self, now: Instant, message: &[u8]) -> bool {
-        let Some(player) = self.player else { return false };
-        sent(self.server.send(now, player, ChannelIndex::default(), message))
+    fn send(&mut self, now: Instant, message: &[u8]) -> Result<(), SendError> {
+        Self::send(self, now, CHANNEL, message).map(drop)
     }
 
-    fn received(&self) -> &Received {
-        &self.received
-    }
-}
-
-impl Side for Player {
-    fn is_connected(&self) -> bool {
-        self.client.is_connected()
-    }
-
-    fn send(&mut self, now: Instant, message: &[u8]) -> bool {
-        sent(self.client.send(now, ChannelIndex::default(), message))
-    }
-
-    fn received(&self) -> &Received {
-        &self.received
-    }
-}
-
-fn sent(result: Result<MessageId, SendError>) -> bool {
-    assert!(matches!(result, Ok(_) | Err(SendError::WouldBlock)), "{result:?}");
-    result.is_ok()
-}
-
-impl Server {
-    fn read(&mut self, now: Instant) {
-        while let Some(event) = self.server.poll_event() {
-            match event {
-                ServerEvent::Connected(new) => self.player = Some(new.player),
-                ServerEvent::Message(player) => {
-                    while let Some((_, message)) = self.server.recv(now, player) {
-                        self.received.take(now, message);
-                    }
-                }
-                ServerEvent::Disconnected(_, reason) => panic!("disconnected: {reason}"),
-                _ => {}
-            }
-        }
-    }
-}
-
-impl Player {
-    fn read(&mut self, now: Instant) {
-        while let Some(event) = self.client.poll_event() {
-            match event {
-                ClientEvent::Message => {
-                    while let Some((_, message)) = self.client.recv(now) {
-                        self.received.take(now, message);
-                    }
-                }
-                ClientEvent::Disconnected(reason) => panic!("disconnected: {reason}"),
-                _ => {}
-            }
-        }
-    }
-}
-
-impl Machine for Server {
-    type Event = ();
-
-    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        self.server.handle_datagram(now, from, bytes);
-        self.read(now);
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.server.handle_timeout(now);
-        self.read(now);
-    }
-
-    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        self.server.poll_transmit(now, out)
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.server.poll_timeout()
-    }
-}
-
-impl Machine for Player {
-    type Event = ();
-
-    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        self.client.handle_datagram(now, from, bytes);
-        self.read(now);
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.client.handle_timeout(now);
-        self.read(now);
-    }
-
-    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        self.client.poll_transmit(now, out)
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.client.poll_timeout()
+    fn recv(&mut self, now: Instant) -> Option<&[u8]> {
+        Self::recv(self, now).map(|(_, message)| message)
     }
 }

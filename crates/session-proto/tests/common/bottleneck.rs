@@ -1,15 +1,12 @@
 //! Downloads of sessions and CUBIC flows that share one bottleneck.
 
 use super::{SERVER, client_config, ms, server_config};
-use rallypoint_machine::{Machine, Transmit};
+use rallypoint_machine::Machine;
 use rallypoint_netsim::{BottleneckId, CubicReceiver, CubicSender, Link, Network, Node};
 use rallypoint_session_proto::{
     Client, ConnectionConfig, DisconnectReason, Encryption, Endpoint, EndpointConfig, PlayerId, ServerEvent,
 };
-use std::{
-    net::SocketAddr,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 /// A server that always has something to send to each player.
 pub struct Source {
@@ -49,52 +46,21 @@ impl Source {
     }
 }
 
-impl Machine for Source {
-    type Event = ();
-
-    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        self.endpoint.handle_datagram(now, from, bytes);
-        self.poll(now);
+impl Sink {
+    pub fn new(client: Client) -> Self {
+        Self { client, bytes: 0 }
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
-        self.endpoint.handle_timeout(now);
-        self.poll(now);
-    }
-
-    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        self.endpoint.poll_transmit(now, out)
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.endpoint.poll_timeout()
-    }
-}
-
-impl Machine for Sink {
-    type Event = ();
-
-    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        self.client.handle_datagram(now, from, bytes);
+    fn poll(&mut self, _now: Instant) {
         while self.client.poll_event().is_some() {}
         while let Some(message) = self.client.recv() {
             self.bytes += message.len() as u64;
         }
     }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.client.handle_timeout(now);
-        while self.client.poll_event().is_some() {}
-    }
-
-    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        self.client.poll_transmit(now, out)
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.client.poll_timeout()
-    }
 }
+
+application_machine!(Source { machine: endpoint, on_input: poll });
+application_machine!(Sink { machine: client, on_input: poll });
 
 /// One bottleneck, and the flows through it.
 pub struct SharedBottleneck {
@@ -154,7 +120,7 @@ impl SharedBottleneck {
         let config = rallypoint_session_proto::ClientConfig { connection, ..client_config(Encryption::Plain) };
         let client = Client::new(self.net.now(), SERVER.into(), config, [number; 32]).unwrap();
         let address = ([10, 0, 1, number], 1000);
-        let sink = self.net.add(address, Sink { client, bytes: 0 });
+        let sink = self.net.add(address, Sink::new(client));
         self.net.pass_bottleneck(self.server, sink, self.id);
         self.sinks.push(sink);
     }

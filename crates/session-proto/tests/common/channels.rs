@@ -1,13 +1,13 @@
 //! A server and a client with channels on a simulated network, with applications that record what they receive.
 
 use super::{CLIENT, SERVER, secs};
-use rallypoint_machine::{Machine, Transmit};
+use rallypoint_machine::Machine;
 use rallypoint_netsim::{Link, Network, Node};
 use rallypoint_session_proto::{
     Channel, ChannelClient, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServer, ChannelServerConfig,
     ChannelTable, ClientEvent, PlayerId, ServerEvent,
 };
-use std::{net::SocketAddr, time::Instant};
+use std::time::Instant;
 
 pub const ORDERED: ChannelIndex = ChannelIndex::new(0).unwrap();
 pub const UNORDERED: ChannelIndex = ChannelIndex::new(1).unwrap();
@@ -82,53 +82,8 @@ impl ClientApp {
     }
 }
 
-impl Machine for ServerApp {
-    type Event = ();
-
-    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        self.server.handle_datagram(now, from, bytes);
-        self.poll(now);
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.server.handle_timeout(now);
-        self.poll(now);
-    }
-
-    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        let transmit = self.server.poll_transmit(now, out);
-        self.poll(now);
-        transmit
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.server.poll_timeout()
-    }
-}
-
-impl Machine for ClientApp {
-    type Event = ();
-
-    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        self.client.handle_datagram(now, from, bytes);
-        self.poll(now);
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.client.handle_timeout(now);
-        self.poll(now);
-    }
-
-    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        let transmit = self.client.poll_transmit(now, out);
-        self.poll(now);
-        transmit
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.client.poll_timeout()
-    }
-}
+application_machine!(ServerApp { machine: server, on_input: poll, on_transmit: poll });
+application_machine!(ClientApp { machine: client, on_input: poll, on_transmit: poll });
 
 /// One server and one client.
 pub struct ChannelPair {

@@ -1,6 +1,42 @@
 //! A server and clients on a simulated network, with applications that record what they receive.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+/// Implements [`Machine`] for an application that owns a state machine, as a node of the simulated network.
+///
+/// Every call is passed to the state machine, a field of the application. After a datagram or a timeout the application's
+/// method `on_input` is called with the time, to read events and to send; after a transmission `on_transmit`, if there is one.
+macro_rules! application_machine {
+    ($app:ty { machine: $machine:ident, on_input: $on_input:ident $(, on_transmit: $on_transmit:ident)? }) => {
+        impl rallypoint_machine::Machine for $app {
+            type Event = ();
+
+            fn handle_datagram(&mut self, now: std::time::Instant, from: std::net::SocketAddr, bytes: &[u8]) {
+                self.$machine.handle_datagram(now, from, bytes);
+                self.$on_input(now);
+            }
+
+            fn handle_timeout(&mut self, now: std::time::Instant) {
+                self.$machine.handle_timeout(now);
+                self.$on_input(now);
+            }
+
+            fn poll_transmit(
+                &mut self,
+                now: std::time::Instant,
+                out: &mut Vec<u8>,
+            ) -> Option<rallypoint_machine::Transmit> {
+                let transmit = self.$machine.poll_transmit(now, out);
+                $(self.$on_transmit(now);)?
+                transmit
+            }
+
+            fn poll_timeout(&self) -> Option<std::time::Instant> {
+                self.$machine.poll_timeout()
+            }
+        }
+    };
+}
+
 pub mod bottleneck;
 pub mod channels;
 pub mod forge;
@@ -8,7 +44,7 @@ pub mod frames;
 pub mod players;
 pub mod traffic;
 
-use rallypoint_machine::{Machine, Transmit};
+use rallypoint_machine::Machine;
 use rallypoint_netsim::{Link, Network, Node};
 use rallypoint_session_proto::{
     Client, ClientConfig, ClientEvent, DisconnectReason, Encryption, Endpoint, EndpointConfig, PlayerId, ServerEvent,
@@ -148,53 +184,8 @@ impl ClientApp {
     }
 }
 
-impl Machine for ServerApp {
-    type Event = ();
-
-    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        self.endpoint.handle_datagram(now, from, bytes);
-        self.poll(now);
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.endpoint.handle_timeout(now);
-        self.poll(now);
-    }
-
-    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        let transmit = self.endpoint.poll_transmit(now, out);
-        self.poll(now);
-        transmit
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.endpoint.poll_timeout()
-    }
-}
-
-impl Machine for ClientApp {
-    type Event = ();
-
-    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        self.client.handle_datagram(now, from, bytes);
-        self.poll(now);
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.client.handle_timeout(now);
-        self.poll(now);
-    }
-
-    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        let transmit = self.client.poll_transmit(now, out);
-        self.poll(now);
-        transmit
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.client.poll_timeout()
-    }
-}
+application_machine!(ServerApp { machine: endpoint, on_input: poll, on_transmit: poll });
+application_machine!(ClientApp { machine: client, on_input: poll, on_transmit: poll });
 
 /// One server and one client.
 pub struct Pair {
