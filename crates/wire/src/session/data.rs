@@ -290,7 +290,8 @@ impl<'a> ServerSealed<'a> {
         });
     }
 
-    /// Appends the datagram of a message that is encrypted in place: `seal` gets the message and the space for the tag. The index and the UID of the receiver are protected, though they are not sent.
+    /// Appends the datagram of a message that is encrypted in place: `seal` gets the message and the space for the tag. The
+    /// index and the UID of the receiver are protected, though they are not sent.
     ///
     /// # Errors
     /// The error of `seal`; nothing is appended then.

@@ -53,68 +53,58 @@ fn evict_all(table: &ConnectionTable, now: Instant, connections: &[(ConnectionGu
     order
 }
 
-#[test]
-fn draining_connections_are_evicted_first_then_those_without_a_request_then_readers() {
+/// Opens connections, as [`connect_all`] does, and evicts all of them. Returns their indices in the order of eviction.
+fn eviction_order(all: &[(&str, Phase, u64)]) -> Vec<usize> {
     let now = Instant::now() + Duration::from_secs(600);
     let table = table(100, usize::MAX);
-    let connections = connect_all(
-        &table,
-        now,
-        &[
-            ("203.0.113.1", Replying, 90),
-            ("203.0.114.1", Requesting, 4),
-            ("203.0.115.1", Requesting, 0),
-            ("203.0.116.1", Drain, 1),
-            ("203.0.117.1", Drain, 2),
-        ],
-    );
-    assert_eq!(evict_all(&table, now, &connections), [4, 3, 1, 2, 0]);
-    assert_eq!(table.evicted(), 5);
+    let connections = connect_all(&table, now, all);
+    let order = evict_all(&table, now, &connections);
+    assert_eq!(table.evicted(), all.len() as u64);
     drop(connections);
     assert_eq!(table.len(), 0, "an evicted connection is removed once");
+    assert!(table.state().per_network.is_empty());
+    order
+}
+
+#[test]
+fn draining_connections_are_evicted_first_then_those_without_a_request_then_readers() {
+    let order = eviction_order(&[
+        ("203.0.113.1", Replying, 90),
+        ("203.0.114.1", Requesting, 4),
+        ("203.0.115.1", Requesting, 0),
+        ("203.0.116.1", Drain, 1),
+        ("203.0.117.1", Drain, 2),
+    ]);
+    assert_eq!(order, [4, 3, 1, 2, 0]);
 }
 
 #[test]
 fn of_the_readers_the_one_of_the_largest_network_with_the_oldest_progress_is_evicted() {
-    let now = Instant::now() + Duration::from_secs(600);
-    let table = table(100, usize::MAX);
-    let connections = connect_all(
-        &table,
-        now,
-        &[
-            ("203.0.113.1", Replying, 50),
-            ("198.51.100.1", Replying, 3),
-            ("198.51.100.2", Replying, 9),
-            ("198.51.100.3", Replying, 6),
-            ("2001:db8:0:a0::1", Replying, 2),
-            ("2001:db8:0:af::1", Replying, 5),
-            // It is new, but its network has the most connections.
-            ("198.51.100.4", Requesting, 0),
-        ],
-    );
+    let order = eviction_order(&[
+        ("203.0.113.1", Replying, 50),
+        ("198.51.100.1", Replying, 3),
+        ("198.51.100.2", Replying, 9),
+        ("198.51.100.3", Replying, 6),
+        ("2001:db8:0:a0::1", Replying, 2),
+        ("2001:db8:0:af::1", Replying, 5),
+        // It is new, but its network has the most connections.
+        ("198.51.100.4", Requesting, 0),
+    ]);
     // Where two networks have the same number, the connection with the oldest progress is evicted.
-    assert_eq!(evict_all(&table, now, &connections), [6, 2, 3, 5, 0, 1, 4]);
-    drop(connections);
-    assert!(table.state().per_network.is_empty());
+    assert_eq!(order, [6, 2, 3, 5, 0, 1, 4]);
 }
 
 #[test]
 fn a_site_with_one_reader_in_each_of_many_networks_is_evicted_first() {
-    let now = Instant::now() + Duration::from_secs(600);
-    let table = table(100, usize::MAX);
-    let connections = connect_all(
-        &table,
-        now,
-        &[
-            ("203.0.113.1", Replying, 50),
-            ("203.0.113.2", Replying, 50),
-            ("2001:db8:7:100::1", Replying, 1),
-            ("2001:db8:7:200::1", Replying, 2),
-            ("2001:db8:7:300::1", Replying, 3),
-        ],
-    );
+    let order = eviction_order(&[
+        ("203.0.113.1", Replying, 50),
+        ("203.0.113.2", Replying, 50),
+        ("2001:db8:7:100::1", Replying, 1),
+        ("2001:db8:7:200::1", Replying, 2),
+        ("2001:db8:7:300::1", Replying, 3),
+    ]);
     // Then both sites have two, and in their largest network one has one and the other two.
-    assert_eq!(evict_all(&table, now, &connections), [4, 0, 3, 1, 2]);
+    assert_eq!(order, [4, 0, 3, 1, 2]);
 }
 
 #[test]
