@@ -24,7 +24,7 @@ use support::*;
 enum Op {
     Register {
         from: usize,
-        server: Says,
+        server: RegistrationData,
     },
     Unregister {
         from: usize,
@@ -36,7 +36,7 @@ enum Op {
         which: usize,
         is_good: bool,
     },
-    Set(Knobs),
+    Set(Settings),
     Restart,
 }
 
@@ -49,7 +49,7 @@ struct Both {
 
 impl Both {
     fn new() -> Self {
-        let knobs = Knobs {
+        let settings = Settings {
             lease: 70,
             allow_private: true,
             checks: true,
@@ -62,16 +62,16 @@ impl Both {
         let now = Instant::now();
         let model = Model {
             began: now,
-            knobs,
+            settings,
             entries: Vec::new(),
             unregistered: Vec::new(),
-            verdicts: Vec::new(),
+            check_results: Vec::new(),
             waiters: Vec::new(),
             reserved: Vec::new(),
             under_way: Vec::new(),
             outcomes: Default::default(),
         };
-        Self { registry: Registry::new(knobs.config(), KEYS, now).unwrap(), model, now }
+        Self { registry: Registry::new(settings.config(), KEYS, now).unwrap(), model, now }
     }
 
     fn run(&mut self, op: &Op) {
@@ -93,15 +93,15 @@ impl Both {
             Op::CheckResult { which, is_good } => {
                 let under_way = &self.model.under_way;
                 if let Some(&(target, _)) = under_way.get(which % under_way.len().max(1)) {
-                    let verdict = if is_good { REACHABLE } else { CheckResult::Unreachable };
-                    self.registry.handle_check(self.now, target, verdict);
+                    let check_result = if is_good { REACHABLE } else { CheckResult::Unreachable };
+                    self.registry.handle_check(self.now, target, check_result);
                     let shown = self.shown_places();
                     self.model.settle(self.now, target, is_good, |place| shown.contains(&place));
                 }
             }
-            Op::Set(knobs) => {
-                self.registry.set_config(self.now, knobs.config()).unwrap();
-                self.model.set(self.now, knobs);
+            Op::Set(settings) => {
+                self.registry.set_config(self.now, settings.config()).unwrap();
+                self.model.set(self.now, settings);
             }
             Op::Restart => self.restart(),
         }
@@ -140,13 +140,13 @@ impl Both {
     fn restart(&mut self) {
         let mut saver = SaveFileWriter::new();
         while !self.registry.save_next(self.now, &mut saver, 1) {}
-        self.registry = Registry::new(self.model.knobs.config(), KEYS, self.now).unwrap();
+        self.registry = Registry::new(self.model.settings.config(), KEYS, self.now).unwrap();
         self.registry.restore(self.now, &saver.finish()).unwrap();
         self.model.restart(self.now);
     }
 
     /// The endpoints that the list shows after it is published.
-    fn shown_places(&mut self) -> BTreeSet<Place> {
+    fn shown_places(&mut self) -> BTreeSet<ListedEndpoint> {
         self.registry.publish(self.now);
         let lists = self.registry.lists().snapshot();
         let listings = lists.lobbies().flat_map(|(_, list)| list.servers());
@@ -167,7 +167,7 @@ impl Both {
                 assert!(targets.insert((addr, kind as u8)), "one check per target");
                 let model = &self.model;
                 assert!(model.under_way.iter().all(|(known, _)| *known != request.target), "one check per target");
-                assert_eq!(model.verdict(self.now, request.target), None, "the result is known");
+                assert_eq!(model.check_result(self.now, request.target), None, "the result is known");
                 let wants = |entry: &Entry, family| model.target(entry, family) == Some(request.target);
                 assert!(
                     model.entries.iter().any(|entry| wants(entry, 0) || wants(entry, 1)),
@@ -179,7 +179,7 @@ impl Both {
         }
         for (target, id, family) in &self.model.waiters {
             let is_under_way = self.model.under_way.iter().any(|(known, _)| known == target);
-            let entry = self.model.entries.iter().find(|entry| entry.says.id == *id).unwrap();
+            let entry = self.model.entries.iter().find(|entry| entry.data.id == *id).unwrap();
             let is_wanted = self.model.target(entry, *family) == Some(*target);
             assert!(is_under_way || !is_wanted, "{target:?} is waited for and not checked");
         }
@@ -193,7 +193,7 @@ impl Both {
             for family in [0, 1] {
                 let target = model.target(&model.entries[at], family);
                 let is_fresh = target.is_none_or(|target| {
-                    model.verdict(self.now, target).is_some()
+                    model.check_result(self.now, target).is_some()
                         || model.under_way.iter().any(|(known, _)| *known == target)
                 });
                 let Some(endpoint) = &mut model.entries[at].endpoints[family] else { continue };
@@ -215,7 +215,7 @@ impl Both {
             listed += list.len();
             assert_eq!(published_lines(&self.registry, support::lobby(lobby)), list, "lobby {lobby}");
         }
-        let lobbies: BTreeSet<u32> = self.model.entries.iter().map(|entry| entry.says.lobby).collect();
+        let lobbies: BTreeSet<u32> = self.model.entries.iter().map(|entry| entry.data.lobby).collect();
         assert_eq!(stats.registered, self.model.entries.len());
         assert_eq!((stats.listed, stats.lobbies), (listed, lobbies.len()));
     }
@@ -234,19 +234,19 @@ fn published_lines(registry: &Registry, lobby: LobbyId) -> Vec<String> {
     lines
 }
 
-fn says() -> impl Strategy<Value = Says> {
+fn registration() -> impl Strategy<Value = RegistrationData> {
     let bad_name = prop::bool::weighted(0.05);
     let query = prop::sample::select(QUERIES.to_vec());
     (0u128..5, 0u32..4, any::<bool>(), 1u16..4, 0u16..2, query, bad_name).prop_map(
         |(id, lobby, is_tcp, port, players, query, has_bad_name)| {
             // Often the same data, so that there are refreshes.
             let lobby = lobby.saturating_sub(1);
-            Says { id, lobby, is_tcp, port, players, query, has_bad_name }
+            RegistrationData { id, lobby, is_tcp, port, players, query, has_bad_name }
         },
     )
 }
 
-fn knobs() -> impl Strategy<Value = Knobs> {
+fn settings() -> impl Strategy<Value = Settings> {
     let rarely = || prop::bool::weighted(0.2);
     let lease = prop::sample::select(vec![1, 10, 70, 70, 300]);
     (
@@ -257,7 +257,7 @@ fn knobs() -> impl Strategy<Value = Knobs> {
         any::<bool>(),
         (rarely(), rarely(), rarely()),
     )
-        .prop_map(|(lease, allow_private, checks, is_exempt, is_mapped, bans)| Knobs {
+        .prop_map(|(lease, allow_private, checks, is_exempt, is_mapped, bans)| Settings {
             lease,
             allow_private,
             checks,
@@ -271,20 +271,20 @@ fn knobs() -> impl Strategy<Value = Knobs> {
 
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
-        50 => (0..SOURCES.len(), says()).prop_map(|(from, server)| Op::Register { from, server }),
+        50 => (0..SOURCES.len(), registration()).prop_map(|(from, server)| Op::Register { from, server }),
         5 => (0..SOURCES.len(), 0u128..5).prop_map(|(from, id)| Op::Unregister { from, id }),
         15 => (0u64..4_000).prop_map(|time| Op::Wait(ms(time))),
         5 => (0u64..100).prop_map(|time| Op::Wait(secs(time))),
         2 => (0u64..1_000_000_000).prop_map(|time| Op::Wait(Duration::from_nanos(time))),
         15 => (0usize..4, any::<bool>()).prop_map(|(which, is_good)| Op::CheckResult { which, is_good }),
-        3 => knobs().prop_map(Op::Set),
+        3 => settings().prop_map(Op::Set),
         1 => Just(Op::Restart),
     ]
 }
 
 /// Scripts in which the same registrations are repeated, as in reality.
 fn script() -> impl Strategy<Value = Vec<Op>> {
-    let repeated = proptest::collection::vec((0..SOURCES.len(), says()), 1..6);
+    let repeated = proptest::collection::vec((0..SOURCES.len(), registration()), 1..6);
     (repeated, proptest::collection::vec((op(), any::<prop::sample::Index>(), 0u8..3), 1..150)).prop_map(
         |(repeated, ops)| {
             let pick = |(op, which, chance): (Op, prop::sample::Index, u8)| match op {

@@ -12,7 +12,7 @@ use std::{
 
 /// The data of a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Says {
+pub struct RegistrationData {
     pub id: u128,
     pub lobby: u32,
     pub is_tcp: bool,
@@ -24,7 +24,7 @@ pub struct Says {
 
 /// The configuration.
 #[derive(Clone, Copy, Debug)]
-pub struct Knobs {
+pub struct Settings {
     pub lease: u64,
     pub allow_private: bool,
     pub checks: bool,
@@ -51,7 +51,7 @@ pub const RETRY: Duration = secs(7);
 pub const OVERDUE: Duration = secs(15);
 pub const QUERIES: [Option<&str>; 4] = [None, Some("session"), Some("session:7"), Some("gamespy")];
 
-impl Says {
+impl RegistrationData {
     pub fn server(&self) -> Server {
         let mut server = if self.is_tcp { tcp(self.id) } else { udp(self.id) };
         server = server.port(self.port).players(self.players).lobby(lobby(self.lobby));
@@ -80,7 +80,7 @@ impl Says {
     }
 }
 
-impl Knobs {
+impl Settings {
     pub fn config(&self) -> Config {
         let mut config = Config { lease: secs(self.lease), allow_private: self.allow_private, ..Config::default() };
         config.limit_exempt = networks(&["0.0.0.0/0", "::/0"]);
@@ -117,8 +117,8 @@ impl Knobs {
         if self.is_mapped && inside.0 == ip(PRIVATE) { (ip(OUTSIDE), inside.1) } else { inside }
     }
 
-    pub fn is_bad_place(&self, outside: (IpAddr, u16), says: &Says) -> bool {
-        self.bans_server && !says.is_tcp && outside == (ip(BAD_PLACE.0), BAD_PLACE.1)
+    pub fn is_bad_place(&self, outside: (IpAddr, u16), data: &RegistrationData) -> bool {
+        self.bans_server && !data.is_tcp && outside == (ip(BAD_PLACE.0), BAD_PLACE.1)
     }
 
     pub fn is_private(&self, outside: (IpAddr, u16)) -> bool {
