@@ -1,7 +1,7 @@
 //! Messages of a channel from a server to a client without sockets, for counting instructions beside those of plain messages.
 
 use crate::{
-    exchange::{BATCH, CLIENT, Mail, SERVER, SIZE, log_in},
+    exchange::{BATCH, CLIENT, InFlight, SERVER, SIZE, log_in},
     library::ms,
 };
 use rallypoint_session_proto::{
@@ -17,8 +17,8 @@ pub struct ChannelExchange {
     player: PlayerId,
     client: ChannelClient,
     message: Vec<u8>,
-    to_client: Mail,
-    to_server: Mail,
+    to_client: InFlight,
+    to_server: InFlight,
     received: u64,
 }
 
@@ -43,8 +43,8 @@ impl ChannelExchange {
             player,
             client,
             message: vec![7; size],
-            to_client: Mail::default(),
-            to_server: Mail::default(),
+            to_client: InFlight::default(),
+            to_server: InFlight::default(),
             received: 0,
         }
     }

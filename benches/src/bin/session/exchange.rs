@@ -26,19 +26,19 @@ pub struct Exchange {
     client: Client,
     message: Vec<u8>,
     streams: Option<(StreamWriter, StreamReader)>,
-    to_client: Mail,
-    to_server: Mail,
+    to_client: InFlight,
+    to_server: InFlight,
     received: u64,
 }
 
 /// Datagrams from one side to the other.
 #[derive(Default)]
-pub struct Mail {
+pub struct InFlight {
     bytes: Vec<u8>,
     transmits: Vec<Transmit>,
 }
 
-impl Mail {
+impl InFlight {
     /// Collects what a side has to send.
     pub fn fill(&mut self, from: &mut impl Machine, now: Instant) {
         while let Some(transmit) = from.poll_transmit(now, &mut self.bytes) {
@@ -67,13 +67,13 @@ pub fn log_in<S: Machine, C: Machine>(
     is_connected: impl Fn(&S, &C) -> bool,
 ) -> Instant {
     let mut now = start;
-    let mut mail = Mail::default();
+    let mut in_flight = InFlight::default();
     while !is_connected(server, client) {
         now += ms(1);
-        mail.fill(client, now);
-        mail.deliver(server, now, CLIENT.into());
-        mail.fill(server, now);
-        mail.deliver(client, now, SERVER.into());
+        in_flight.fill(client, now);
+        in_flight.deliver(server, now, CLIENT.into());
+        in_flight.fill(server, now);
+        in_flight.deliver(client, now, SERVER.into());
     }
     now
 }
@@ -100,8 +100,8 @@ impl Exchange {
             client,
             message,
             streams,
-            to_client: Mail::default(),
-            to_server: Mail::default(),
+            to_client: InFlight::default(),
+            to_server: InFlight::default(),
             received: 0,
         }
     }
