@@ -1,25 +1,20 @@
 //! All cases of vectors/bloodmasters.json and vectors/bloodmasters-captures.json, one test each.
 
-use libtest_mimic::{Arguments, Failed, Trial};
+mod vector_file;
+
+use libtest_mimic::{Arguments, Failed};
 use rallypoint_wire::bloodmasters::{Echo, Reply, messages, queries};
 use serde_json::{Value, json};
 use std::process::ExitCode;
+use vector_file::{equal, hex, text_of, to_hex, trials};
 
 const MADE_BY_HAND: &str = include_str!("vectors/bloodmasters.json");
 const CAPTURES: &str = include_str!("vectors/bloodmasters-captures.json");
 
 fn main() -> ExitCode {
-    let mut trials = Vec::new();
-    for (file, text, run) in
-        [("bloodmasters", MADE_BY_HAND, made_by_hand as fn(&Value) -> _), ("bloodmasters-captures", CAPTURES, capture)]
-    {
-        let file_content: Value = serde_json::from_str(text).expect("the vectors are JSON");
-        for case in file_content["cases"].as_array().expect("the vectors have cases") {
-            let case = case.clone();
-            trials.push(Trial::test(format!("{file}: {}", text_of(&case["name"])), move || run(&case)));
-        }
-    }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let mut tests = trials("bloodmasters", MADE_BY_HAND, made_by_hand);
+    tests.extend(trials("bloodmasters-captures", CAPTURES, capture));
+    libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }
 
 fn made_by_hand(case: &Value) -> Result<(), Failed> {
@@ -30,7 +25,7 @@ fn made_by_hand(case: &Value) -> Result<(), Failed> {
             equal(&messages(&bytes).count(), &1)?;
             let query = queries(&bytes).next().ok_or("no query")?;
             query.emit(&mut again);
-            json!({ "echo": to_hex(query.echo) })
+            json!({ "echo": to_hex(&query.echo.0) })
         }
         "reply" => {
             let reply = Reply::parse(&bytes)?;
@@ -65,7 +60,7 @@ fn capture(case: &Value) -> Result<(), Failed> {
 fn reply_value(reply: &Reply<'_>) -> Value {
     let info = reply.info();
     let mut value = json!({
-        "echo": to_hex(reply.echo()),
+        "echo": to_hex(&reply.echo().0),
         "title": text(info.title),
         "locked": info.locked,
         "website": text(info.website),
@@ -99,21 +94,4 @@ fn reply_value(reply: &Reply<'_>) -> Value {
 
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("the vectors are in ASCII")
-}
-
-fn equal<T: PartialEq + std::fmt::Debug>(got: &T, expected: &T) -> Result<(), Failed> {
-    if got == expected { Ok(()) } else { Err(format!("got {got:?}\nexpected {expected:?}").into()) }
-}
-
-fn text_of(value: &Value) -> &str {
-    value.as_str().expect("a text")
-}
-
-fn hex(value: &Value) -> Vec<u8> {
-    let digits = text_of(value);
-    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hex digits")).collect()
-}
-
-fn to_hex(echo: Echo) -> String {
-    echo.0.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,6 +1,8 @@
 //! All cases of vectors/lobby.json and vectors/real-registrations.json, one test each.
 
-use libtest_mimic::{Arguments, Failed, Trial};
+mod vector_file;
+
+use libtest_mimic::{Arguments, Failed};
 use rallypoint_wire::{
     DecodeError,
     lobby::{
@@ -10,6 +12,7 @@ use rallypoint_wire::{
 };
 use serde_json::{Value, json};
 use std::process::ExitCode;
+use vector_file::{equal, hex, text_of, to_hex, trials};
 
 const LOBBY: &str = include_str!("vectors/lobby.json");
 const REAL: &str = include_str!("vectors/real-registrations.json");
@@ -22,18 +25,9 @@ const EMITTED_OTHERWISE: [&str; 3] = [
 ];
 
 fn main() -> ExitCode {
-    let mut trials = Vec::new();
-    for (file, text, run) in [("lobby", LOBBY, lobby as fn(&Value) -> _), ("real-registrations", REAL, real)] {
-        let file_content: Value = serde_json::from_str(text).expect("the vectors are JSON");
-        for case in file_content["cases"].as_array().expect("the vectors have cases") {
-            let case = case.clone();
-            trials.push(Trial::test(format!("{file}: {}", text_of(&case["name"])), move || run(&case)));
-        }
-    }
-    for name in EMITTED_OTHERWISE {
-        assert!(LOBBY.contains(name), "no case is called {name:?}");
-    }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let mut tests = trials("lobby", LOBBY, lobby);
+    tests.extend(trials("real-registrations", REAL, real));
+    libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }
 
 fn lobby(case: &Value) -> Result<(), Failed> {
@@ -161,21 +155,4 @@ fn common_value(transport: Transport, occupancy: Occupancy, table: Table<'_>) ->
 fn uuid(server_id: ServerId) -> Value {
     let hex = to_hex(server_id.expose());
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]).into()
-}
-
-fn equal<T: PartialEq + std::fmt::Debug>(got: &T, expected: &T) -> Result<(), Failed> {
-    if got == expected { Ok(()) } else { Err(format!("got {got:?}\nexpected {expected:?}").into()) }
-}
-
-fn text_of(value: &Value) -> &str {
-    value.as_str().expect("a text")
-}
-
-fn hex(value: &Value) -> Vec<u8> {
-    let digits = text_of(value);
-    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hex digits")).collect()
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
