@@ -25,7 +25,7 @@ const ROWS: u32 = 24;
 /// Time limit until the demo has registered its servers, recorded their past and drawn the sparklines.
 const SETTLE: Duration = Duration::from_secs(120);
 
-/// Number of sparklines on the page from which on the picture can be taken.
+/// Minimum number of sparklines on the page before the picture is taken.
 const SPARKLINES: usize = 20;
 
 /// Time until `browse` has queried all servers.

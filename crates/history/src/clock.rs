@@ -8,7 +8,7 @@
 
 use crate::UnixSeconds;
 
-/// Steps longer than this, in seconds, are doubted. A smaller error does no harm: little is deleted too early, and the time
+/// Steps longer than this, in seconds, are suspect. A smaller error is harmless: little is deleted too early, and the time
 /// is soon reached.
 const STEP: i64 = 3_600;
 

@@ -15,7 +15,7 @@ use crate::{
 use rallypoint_wire::lobby::LobbyId;
 use std::collections::{HashMap, hash_map::Entry};
 
-/// Maximum numbers of events per observation, in all and per server: the servers decide how many there are.
+/// Maximum numbers of events per observation, in total and per server: the servers decide how many there are.
 const MAX_EVENTS: usize = 5_000;
 const MAX_EVENTS_PER_SERVER: u8 = 8;
 

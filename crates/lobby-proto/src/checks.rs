@@ -1,7 +1,7 @@
 //! Reachability checks: which servers to check, when, and the results (L12).
 //!
 //! The source of a registration can be forged, so a check is traffic that an attacker can cause. It is bounded: in the number
-//! of concurrent checks, per second in all, and per minute for each address and network; a target never has two checks at a
+//! of concurrent checks, per second in total, and per minute for each address and network; a target never has two checks at a
 //! time. The order in which waiting targets are checked is decided in [`queue`].
 
 mod queue;

@@ -53,7 +53,7 @@ pub struct Caps {
     pub network_percent: u32,
     /// Servers per lobby. At least 1; default 1,000,000.
     pub per_lobby: usize,
-    /// Servers in all. 1 to 16,000,000; default 1,000,000.
+    /// Servers in total. 1 to 16,000,000; default 1,000,000.
     pub total: usize,
     /// Lobbies. Any UUID opens one, so their number has to be bounded. Those of [`Config::named_lobbies`] do not count. At
     /// least 1; default 10,000.
@@ -67,7 +67,7 @@ pub struct Caps {
 
 /// Configuration of the reachability checks (L12).
 ///
-/// The source of a datagram can be forged, so every check is traffic that an attacker can cause: it is bounded in all, per
+/// The source of a datagram can be forged, so every check is traffic that an attacker can cause: it is bounded in total, per
 /// target address, and per network (/24 or /56).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckConfig {
@@ -91,7 +91,7 @@ pub struct CheckConfig {
     pub per_address: u32,
     /// Checks per minute and target network (/24 or /56). At least 1; default 600.
     pub per_network: u32,
-    /// Checks per second in all, in bursts of a quarter of a second. At least 1; default 500. Who is checked first is
+    /// Checks per second in total, in bursts of a quarter of a second. At least 1; default 500. Which server is checked first is
     /// decided before: a flood of forged registrations delays only its own checks (W33).
     pub total: u32,
 }

@@ -52,7 +52,7 @@ pub enum RegistrationOutcome {
     AddressFull,
     /// The maximum number of servers per lobby is registered in this one.
     LobbyFull,
-    /// The maximum number of lobbies is open, in all or by this network.
+    /// The maximum number of lobbies is open, in total or by this network.
     TooManyLobbies,
     /// The maximum number of servers is registered.
     RegistryFull,

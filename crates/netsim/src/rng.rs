@@ -1,7 +1,7 @@
 //! The random number generator: xoshiro256++ of Blackman and Vigna, seeded by SplitMix64.
 //!
 //! It is written here rather than taken from a library because a run must stay the same when a dependency is updated:
-//! otherwise a seed in a bug report is worth nothing.
+//! otherwise a seed in a bug report would be useless.
 
 use std::time::Duration;
 

@@ -279,7 +279,7 @@ impl<M: Machine, F: FnMut(M::Event)> Running<M, F> {
     fn wait(&mut self, until: Option<Instant>) {
         let timeout = until.map(|until| until.saturating_duration_since(clock::now()));
         if let Err(error) = self.poller.wait(timeout) {
-            // This happens only for want of memory: the turn continues with whatever can be received.
+            // This happens only for lack of memory: the turn continues with whatever can be received.
             tracing::warn!(%error, "cannot wait for sockets");
         }
     }

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Rate in datagrams per second from which on pauses are made.
+/// Rate in datagrams per second above which the loop pauses between receives.
 const MIN_RATE: f64 = 20_000.0;
 
 /// Minimum time over which the rate is measured, so that a few datagrams that arrive together are no high rate.

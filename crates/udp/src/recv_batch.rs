@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-/// Age of a received datagram from which on its time is not believed.
+/// Maximum age of a received datagram whose timestamp is trusted.
 const MAX_AGE: Duration = Duration::from_secs(1);
 
 /// Number of buffers of a batch that accepts coalesced datagrams.
@@ -185,7 +185,7 @@ impl<'a> Iterator for Iter<'a> {
         let total = batch.lengths[buffer] as usize;
         let len = batch.datagram_size(buffer).min(total - offset);
         let start = buffer * stride(batch.max_datagram) + offset;
-        // Every datagram has a sender of one of the two families. Should one have none, no address is charged for it.
+        // Every datagram has a sender of one of the two families. If one had none, no address would be charged for it.
         let from = batch.names[buffer].parse().unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into());
         (self.buffer, self.offset) = if offset + len < total { (buffer, offset + len) } else { (buffer + 1, 0) };
         let info = batch.infos.as_ref().map(|infos| infos[buffer]).unwrap_or_default();

@@ -14,7 +14,7 @@ use std::{
 /// Number of bytes after which no more are taken from a machine before they are sent: more would not stay in the cache.
 const MAX_BYTES: usize = 256 << 10;
 
-/// Maximum number of datagrams that every version of the system makes of one buffer (GSO).
+/// Maximum number of datagrams in one buffer that every version of the kernel can segment (GSO).
 const MAX_SEGMENTS: usize = 64;
 
 /// Datagrams that are sent together, with few system calls.

@@ -15,7 +15,7 @@ use std::{
 /// A non-blocking UDP socket of one address family, with a large receive buffer.
 ///
 /// A lobby loses datagrams to a full buffer long before its processor is busy: whenever the process pauses, the buffer has
-/// to hold what arrives in that moment.
+/// to hold what arrives meanwhile.
 ///
 /// ```
 /// use rallypoint_udp::UdpSocket;

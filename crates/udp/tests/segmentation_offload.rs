@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 
 const SIZE: usize = 100;
 
-/// Queues 70 numbered datagrams, the last one shorter: more than the system makes of one buffer.
+/// Queues 70 numbered datagrams, the last one shorter: more than the kernel segments from one buffer.
 fn fill(batch: &mut SendBatch, to: SocketAddr) {
     let mut is_filled = false;
     batch.fill(1, |out| {

@@ -31,7 +31,7 @@ use crate::router::Routes;
 use axum::routing::get;
 use tower_http::compression::{CompressionLayer, predicate::SizeAbove};
 
-/// Size in bytes from which on a response is compressed: shorter ones fit into one packet anyway.
+/// Minimum size in bytes of a response that is compressed: shorter ones fit into one packet anyway.
 const MIN_COMPRESSED: usize = 1_024;
 
 /// Routes of pages.

@@ -37,7 +37,7 @@ const MAX_AGE: Duration = Duration::from_secs(2);
 /// Maximum number of lobbies whose lists are kept.
 const MAX_LOBBIES: usize = 1_024;
 
-/// Size in bytes from which on the clients that hold a list are tracked.
+/// Minimum size in bytes of a list whose holders are tracked.
 const MIN_TRACKED: usize = 16 << 10;
 
 /// The prebuilt lists of all lobbies together, and of single lobbies.

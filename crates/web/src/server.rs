@@ -33,7 +33,7 @@ use tokio::{
 };
 use tower_service::Service;
 
-/// Pause after a failed accept, such as for want of file descriptors, until some connections may have been closed.
+/// Pause after a failed accept, for example for lack of file descriptors, until some connections may have been closed.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
 /// Maximum size in bytes of the head of a request, and size of the read and write buffers.

@@ -18,7 +18,7 @@ use rallypoint_lobby::LobbyService;
 use std::{net::IpAddr, sync::Arc, time::Duration};
 use tokio::sync::watch;
 
-/// Age from which on a response that its client has not received makes room for others.
+/// Age at which a response that its client has not received makes room for others.
 const SLOW_READER: Duration = Duration::from_secs(1);
 
 /// The state that all requests share.

@@ -11,7 +11,7 @@ use redis::{Cmd, Value};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
-/// Number of losses of contact in ten minutes from which on a node is not stable: a failover is one.
+/// Number of losses of contact in ten minutes that make a node unstable: a failover is one.
 const MANY_OUTAGES: u32 = 3;
 
 /// Fields that the metadata of a cluster has.

@@ -34,7 +34,7 @@ const SAMPLE: usize = 32;
 /// The same for the first registration of a server, which costs its sender least.
 const SMALL_SAMPLE: usize = 8;
 
-/// Entries from which on a registration evicts no more. A large registration can need the memory of several.
+/// Maximum number of entries that a registration evicts. A large registration can need the memory of several.
 const MAX_EVICTIONS: usize = 16;
 
 /// The entries that have to give way to a registration, each with the cap that is the reason. They are evicted when they make

@@ -53,7 +53,7 @@ impl LobbyTable {
         self.by_id.get(&id).map(|lobby| lobby.servers)
     }
 
-    /// Numbers of open lobbies, in all and of one network, not counting `without`.
+    /// Numbers of open lobbies, in total and of one network, not counting `without`.
     pub fn open_without(&self, site: Option<Site>, without: impl Iterator<Item = LobbyId>) -> OpenLobbies {
         let by_network = site.and_then(|site| self.by_site.get(&site)).copied().unwrap_or(0);
         let mut open = OpenLobbies { total: self.unnamed.len(), by_network };

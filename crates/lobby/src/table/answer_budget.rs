@@ -1,7 +1,7 @@
 //! The memory of the replies that servers gave to probes, which are kept for their pages (W42).
 //!
 //! A reply with 255 players takes tens of kilobytes, a hundred times as much as a registration, and any registration with
-//! `x-query` is probed. So replies have a budget of their own, in all and per network. What only the page of a server shows goes
+//! `x-query` is probed. So replies have a budget of their own, in total and per network. What only the page of a server shows goes
 //! first: player lists, teams, mods, tags and descriptions have half of each budget, and the rest of the reply is kept when that
 //! half is used up.
 

@@ -9,7 +9,7 @@ use std::{
 };
 use tokio::sync::{broadcast, mpsc};
 
-/// Number of events from which on a step takes no further batch, so that a flood of events does not delay snapshots.
+/// Number of events after which a step takes no further batch, so that a flood of events does not delay snapshots.
 const EVENTS_PER_STEP: usize = 1_024;
 
 /// Interval at which the task checks whether the registry has dropped events or the system clock was set.

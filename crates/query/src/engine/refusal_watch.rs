@@ -18,7 +18,7 @@ const SILENCE: Duration = Duration::from_millis(150);
 /// How long a refusal may take.
 const MAX_ROUND_TRIP: Duration = Duration::from_secs(1);
 
-/// Time between two looks at the sockets. They are few, and short-lived, so they are not worth an entry in the event loop.
+/// Interval at which the sockets are polled. They are few and short-lived, so registering them with the event loop does not pay.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// Maximum number of servers watched at a time, because each takes a socket. In a scan of thousands the others time out.
@@ -68,7 +68,7 @@ impl RefusalWatch {
         self.watched.remove(from);
     }
 
-    /// Stops to watch all servers.
+    /// Stops watching all servers.
     pub fn clear(&mut self) {
         self.watched.clear();
     }

@@ -17,7 +17,7 @@ struct SequencedPayload {
     expires_at: Option<Instant>,
 }
 
-/// The droppable payloads that are still of use.
+/// The droppable payloads that are still useful.
 #[derive(Debug, Default)]
 pub(super) struct DroppablePayloads {
     /// Few: those that a newer message has replaced are removed at once.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Acks that arrive within this time are one burst.
 const BURST: Duration = Duration::from_millis(1);
 
-/// Number of messages in a burst from which on it says something: a peer that acks at once names two.
+/// Minimum number of messages in a burst that is informative: a peer that acks at once names two.
 const MIN_MESSAGES: u32 = 3;
 
 /// Number of bursts over which the shortest hold time is taken, twice that at most: acks that pile up behind something else on

@@ -12,7 +12,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 const DISCONNECTS: u8 = 3;
 pub(super) const DISCONNECT_INTERVAL: Duration = Duration::from_millis(30);
 
-/// Minimum time for which a peer that seems to have disconnected has to be silent before that is believed, and the interval
+/// Minimum time for which a peer that seems to have disconnected has to be silent before it counts as gone, and the interval
 /// of keepalives during that time (S28).
 pub(super) const PEER_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) const PEER_CLOSE_PROBE_INTERVAL: Duration = Duration::from_millis(200);

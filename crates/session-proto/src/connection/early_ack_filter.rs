@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const CONFIRMATIONS: u32 = 8;
 const CONFIRMATION_WINDOW: Duration = Duration::from_secs(10);
 
-/// Time for which no early ack is believed after one was found to be forged.
+/// Time for which early acks are ignored after one was found to be forged.
 const DISTRUST_PERIOD: Duration = Duration::from_secs(2);
 
 /// Below this nothing is too early: it is shorter than the pauses of the hosts at both ends.
@@ -30,7 +30,7 @@ pub(crate) struct EarlyAckFilter {
     distrust_until: Option<Instant>,
 }
 
-/// Early acks that are not believed yet.
+/// Early acks that are not trusted yet.
 #[derive(Clone, Copy, Debug)]
 struct EarlyAcks {
     count: u32,

@@ -366,7 +366,7 @@ impl SendBuffer {
         let is_of_last = since >= last_after;
         let is_single = message.transmissions == 1;
         let is_early = is_single && since < floor;
-        // The ack of a copied message is believed: a second one would not show that the first was forged.
+        // The ack of a copied message is trusted: a second one would not show that the first was forged.
         if is_early && !message.is_copied {
             message.acked_at = now;
             message.is_acked_early = true;

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use http_body::Body as _;
 use std::{sync::Arc, time::Instant};
 
-/// Size in bytes from which on a response is counted. Shorter ones are bounded by the number of connections.
+/// Minimum size in bytes of a response that is counted. Shorter ones are bounded by the number of connections.
 const MIN_COUNTED: usize = 16 << 10;
 
 /// Value of `Retry-After` in seconds: clients that receive nothing are disconnected after 20 s.

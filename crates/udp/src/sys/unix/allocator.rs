@@ -4,7 +4,7 @@
 #[cfg(target_env = "gnu")]
 const ARENAS: libc::c_int = 2;
 
-/// Size in bytes from which on an allocation has a mapping of its own, which is returned to the system when it is freed. Without
+/// Minimum size in bytes of an allocation with a mapping of its own, which is returned to the system when it is freed. Without
 /// this setting the allocator raises it to 32 MB as soon as large blocks are freed, and list replies leave gaps in the heap.
 #[cfg(target_env = "gnu")]
 const MMAP_THRESHOLD: libc::c_int = 128 * 1_024;
