@@ -6,6 +6,7 @@ mod bench;
 mod book;
 mod check;
 mod examples;
+mod figures;
 mod fuzz;
 mod hygiene;
 mod package;

@@ -667,8 +667,7 @@ int32_t rp_announcer_set_key(rp_announcer announcer,
 int32_t rp_announcer_registrations_sent(rp_announcer announcer);
 
 // Unregisters the server and frees the announcer. The handle is not valid any more. A program that ends without it stays
-// listed for up to 70 seconds. Any thread; `RP_ERROR_BUSY` if another one is using the announcer: it is freed, and the server
-// is not unregistered.
+// listed for up to 70 seconds. Any thread; if another one is using the announcer, both happen when that call ends.
 int32_t rp_announcer_close(rp_announcer announcer);
 
 // Starts to read lists and to query servers. `targets` are separated by white space or commas: "lobby://lobby.example.org/gg2"

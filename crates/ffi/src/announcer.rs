@@ -2,7 +2,7 @@
 
 use crate::{
     arguments::{self, SizedConfig, items},
-    failure::{Failure, RP_ERROR_BUSY, guard},
+    failure::{Failure, guard},
     handle_table::{HandleTable, Kind},
     output,
 };
@@ -213,14 +213,53 @@ pub extern "C" fn rp_announcer_registrations_sent(announcer: rp_announcer) -> i3
 }
 
 /// Unregisters the server and frees the announcer. The handle is not valid any more. A program that ends without it stays
-/// listed for up to 70 seconds. Any thread; `RP_ERROR_BUSY` if another one is using the announcer: it is freed, and the server
-/// is not unregistered.
+/// listed for up to 70 seconds. Any thread; if another one is using the announcer, both happen when that call ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn rp_announcer_close(announcer: rp_announcer) -> i32 {
-    guard(|| {
-        let object = ANNOUNCERS.remove(announcer)?;
-        let mut object = object.try_lock().map_err(|_| Failure::of(RP_ERROR_BUSY))?;
-        object.announcer.finish();
-        Ok(0)
-    })
+    guard(|| ANNOUNCERS.remove(announcer).map(|_| 0))
+}
+
+impl Drop for Announcer {
+    fn drop(&mut self) {
+        // After a panic in the announcer nothing is certain, and a second panic would end the process.
+        if !std::thread::panicking() {
+            self.announcer.finish();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{ffi::CString, net::UdpSocket};
+
+    #[test]
+    fn an_announcer_that_is_closed_during_a_call_unregisters_when_the_call_ends() {
+        let lobby = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let lobbies = CString::new(lobby.local_addr().unwrap().to_string()).unwrap();
+        // SAFETY: the configuration is valid if all bytes are zero.
+        let mut config: rp_announcer_config = unsafe { std::mem::zeroed() };
+        config.size = size_of::<rp_announcer_config>() as u32;
+        config.name = c"a game".as_ptr();
+        config.lobbies = lobbies.as_ptr();
+        config.port = 8190;
+        let mut announcer = 0;
+        // SAFETY: both point to what they should.
+        assert_eq!(unsafe { rp_announcer_start(&config, &mut announcer) }, 0);
+        let mut datagram = [0; 1500];
+        // The name of the lobby is resolved by a thread.
+        lobby.set_nonblocking(true).unwrap();
+        while lobby.recv(&mut datagram).is_err() {
+            assert!(rp_announcer_poll(announcer) >= 0);
+            std::thread::yield_now();
+        }
+        let registration = datagram;
+        let during = ANNOUNCERS.with(announcer, |_| Ok(rp_announcer_close(announcer)));
+        assert_eq!(during.unwrap(), 0);
+        assert!(rp_announcer_poll(announcer) < 0);
+        let length = lobby.recv(&mut datagram).unwrap();
+        assert_eq!(length, 32, "the request to remove a server, and its ID");
+        assert_ne!(datagram[..16], registration[..16]);
+        assert_eq!(datagram[16..32], registration[16..32]);
+    }
 }
