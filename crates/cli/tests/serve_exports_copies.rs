@@ -1,12 +1,12 @@
 //! With `--export`, a lobby writes signed copies of its page and lists into a directory (W120).
 
-use rallypoint_harness::{GameServer, Lobby, eventually, http_get, rallypoint, run, skip, stderr};
+use rallypoint_harness::{GameServer, Lobby, eventually, http_get, program, rallypoint, run, skip, stderr};
 use rallypoint_query::lobby_names;
 use serde_json::Value;
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
 };
 
 /// A lobby that exports into a directory.
@@ -79,6 +79,30 @@ fn w120_page_lists_and_signatures_are_written_at_each_change() {
     eventually("a list without servers is removed", || !copy.join("lists/rooms.bin").exists());
     eventually("with its signature", || !copy.join("lists/rooms.bin.minisig").exists());
     assert_eq!(names(&copy), ["<b>Bacon</b> Town"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn w120_a_web_server_can_read_the_files_whatever_the_umask() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = tempfile::tempdir().unwrap();
+    let copy = home.path().join("www/lobby");
+    // The umask of the systemd unit.
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 077 && exec \"$0\" \"$@\""]).arg(program());
+    command.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "off", "--http", "off", "--export"]).arg(&copy);
+    command.env_clear().env("HOME", home.path()).stdin(Stdio::null());
+    let lobby = Lobby::spawn(&mut command, 1);
+    lobby.register_port("Bacon Town", 9_001);
+    eventually("it is exported", || names(&copy) == ["Bacon Town"]);
+    lobby.stop();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for directory in [copy.parent().unwrap(), &copy, &copy.join("lists")] {
+        assert_eq!(mode(directory), 0o755, "{}", directory.display());
+    }
+    for file in files(&copy) {
+        assert_eq!(mode(&copy.join(&file)), 0o644, "{file}");
+    }
 }
 
 #[test]

@@ -52,6 +52,23 @@ pub fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).owner_only().create(path)
 }
 
+/// Creates a directory, and those above it, that all users can read, whatever the umask. What exists is not changed.
+///
+/// # Errors
+/// An error of the system.
+pub fn create_public_dir(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        create_public_dir(parent)?;
+    }
+    std::fs::create_dir(path)?;
+    #[cfg(unix)]
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    Ok(())
+}
+
 /// Whether users outside the file's group can access it; false where files have no modes.
 #[must_use]
 pub fn is_open_to_others(file: &Metadata) -> bool {
@@ -72,4 +89,25 @@ fn has_mode(file: &Metadata, bits: u32) -> bool {
 #[cfg(not(unix))]
 fn has_mode(_file: &Metadata, _bits: u32) -> bool {
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn public_directories_are_created_with_those_above_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b/c");
+        create_public_dir(&path).unwrap();
+        create_public_dir(&path).unwrap();
+        #[cfg(unix)]
+        for directory in [&*path, path.parent().unwrap()] {
+            assert!(
+                has_mode(&directory.metadata().unwrap(), 0o005) && !has_mode(&directory.metadata().unwrap(), 0o022)
+            );
+        }
+        std::fs::write(path.join("file"), "").unwrap();
+        assert!(create_public_dir(&path.join("file")).is_err() && create_public_dir(&path.join("file/d")).is_err());
+    }
 }

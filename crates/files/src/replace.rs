@@ -25,12 +25,15 @@ impl NewFile {
         Self::create_with(path, OpenOptions::new().owner_only())
     }
 
-    /// The same for a file that all users can read, as far as the umask permits: one that a web server publishes.
+    /// The same for a file that all users can read, whatever the umask: one that a web server publishes.
     ///
     /// # Errors
     /// An error of the system.
     pub fn create_public(path: PathBuf) -> io::Result<Self> {
-        Self::create_with(path, &mut OpenOptions::new())
+        let new = Self::create_with(path, &mut OpenOptions::new())?;
+        #[cfg(unix)]
+        new.file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+        Ok(new)
     }
 
     fn create_with(path: PathBuf, options: &mut OpenOptions) -> io::Result<Self> {
@@ -135,7 +138,6 @@ mod tests {
         file.write(b"for all").unwrap();
         file.sync().unwrap();
         file.commit().unwrap();
-        // The umask may take further permissions away: that is up to the user.
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o133, 0);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
     }
 }

@@ -69,7 +69,7 @@ impl ExportDirectory {
             return Err(ExportError::InUse(path));
         }
         let fail = |source| ExportError::Directory { path: path.clone(), source };
-        fs::create_dir_all(path.join(LISTS)).map_err(fail)?;
+        rallypoint_files::create_public_dir(&path.join(LISTS)).map_err(fail)?;
         // Also if it is not needed, because an error at the start is better than one in the log.
         let key_file = prepare_public(path.join(KEY_FILE), &[key.public().to_file().as_bytes()]).map_err(fail)?;
         // The key of an earlier copy stays until there is a new copy.
