@@ -1,6 +1,6 @@
 /* Lists a lobby, or registers a server for a while:
  *
- *     cc -o example example.c
+ *     cc -o example example.c                   (on Windows: with -lws2_32)
  *     ./example HOST PORT                       lists
  *     ./example HOST PORT register NAME PORT    registers a UDP server until standard input ends
  */
@@ -62,6 +62,10 @@ static int register_server(const char *host, const char *port, const char *name,
 
 int main(int argc, char **argv) {
     int result = RPL_INVALID;
+#ifdef _WIN32
+    WSADATA sockets;
+    if (WSAStartup(MAKEWORD(2, 2), &sockets) != 0) return 1;
+#endif
     if (argc == 3) result = list_servers(argv[1], argv[2]);
     if (argc == 6) result = register_server(argv[1], argv[2], argv[4], atoi(argv[5]));
     if (result < 0) fprintf(stderr, "failed with error %d\n", result);

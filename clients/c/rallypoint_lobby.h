@@ -6,8 +6,8 @@
  *     #define RALLYPOINT_LOBBY_IMPLEMENTATION
  *     #include "rallypoint_lobby.h"
  *
- * and include it without the macro elsewhere. On Windows call WSAStartup before anything else; with -std=c99 on Unix,
- * define _POSIX_C_SOURCE as 200809L.
+ * and include it without the macro elsewhere. On Windows call WSAStartup before anything else, and link
+ * ws2_32; with -std=c99 on Unix, define _POSIX_C_SOURCE as 200809L.
  *
  * Register a server:
  *
@@ -165,7 +165,11 @@ long rpl_server_value(const struct rpl_server *server, const char *key, const un
 #ifdef _WIN32
 #include <winsock2.h>
 #include <ws2tcpip.h>
-#include <stdlib.h> /* rand_s: define _CRT_RAND_S before the first include */
+/* The system's random numbers (RtlGenRandom, in advapi32, which compilers link by default). */
+#ifdef __cplusplus
+extern "C"
+#endif
+BOOLEAN NTAPI SystemFunction036(PVOID buffer, ULONG length);
 typedef SOCKET rpl_socket;
 #define RPL_NO_SOCKET INVALID_SOCKET
 #define rpl_close_socket closesocket
@@ -253,12 +257,7 @@ long rpl_write_unregistration(const unsigned char server_id[16], unsigned char *
 
 int rpl_random_id(unsigned char id[16]) {
 #ifdef _WIN32
-    unsigned value, i;
-    for (i = 0; i < 4; i++) {
-        if (rand_s(&value) != 0) return RPL_INVALID;
-        memcpy(id + 4 * i, &value, 4);
-    }
-    return 0;
+    return SystemFunction036(id, 16) ? 0 : RPL_INVALID;
 #else
     FILE *file = fopen("/dev/urandom", "rb");
     size_t read = file ? fread(id, 1, 16, file) : 0;

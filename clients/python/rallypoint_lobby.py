@@ -322,7 +322,7 @@ def _main():
             parser.exit(1, "%s\n" % error)
         for server in servers:
             address = "  ".join("%s port %d" % endpoint for endpoint in server.endpoints)
-            print("%d/%d  %s  %s" % (server.players, server.slots, server.name, address))
+            _print("%d/%d  %s  %s" % (server.players, server.slots, server.name, address))
     else:
         if options.port is None:
             parser.error("--register needs --port")
@@ -348,6 +348,14 @@ def _main():
                     time.sleep(1)
             except KeyboardInterrupt:
                 pass
+
+
+def _print(text):
+    """Prints a line that may have any letters: Python 2 writes only ASCII to a pipe, other systems their own set of letters."""
+    encoding = sys.stdout.encoding or "utf-8"
+    line = text.encode(encoding, "replace") + b"\n"
+    getattr(sys.stdout, "buffer", sys.stdout).write(line)
+    sys.stdout.flush()
 
 
 #: Checks of the list after a registration, one per second: a lobby takes up to five to find out that it cannot reach a server.

@@ -90,6 +90,14 @@ fn an_engine_builds_the_image() {
     let Some(engine) = ["podman", "docker"].into_iter().find(is_present) else {
         return skip("there is no container engine");
     };
+    let instructions = instructions();
+    for image in all(&instructions, "FROM") {
+        let image = image.split(' ').next().unwrap();
+        let pull = Command::new(engine).args(["pull", "--quiet", image]).output().unwrap();
+        if !pull.status.success() {
+            return skip(&format!("the image {image} cannot be fetched"));
+        }
+    }
     let mut command = Command::new(engine);
     command.args(["build", "--quiet", "--file", "packaging/Containerfile", "."]).current_dir(root());
     let output = command.output().unwrap();

@@ -123,6 +123,8 @@ impl Announcer {
     /// # Errors
     /// If the registration would not be valid or too large with it; then nothing has changed.
     pub fn set_key(&mut self, key: &[u8], value: &[u8]) -> Result<(), AnnounceError> {
+        // Before anything is copied: what is too long can be of any length.
+        TableBuf::new().push(key, value)?;
         let old = self.keys.clone();
         match self.keys.iter_mut().find(|(known, _)| known == key) {
             Some((_, known)) if known == value => return Ok(()),

@@ -1,6 +1,6 @@
 //! Reading what the caller passes: every pointer is checked as far as it can be.
 
-use crate::failure::{Failure, RP_ERROR_INVALID_TEXT, RP_ERROR_NULL_POINTER};
+use crate::failure::{Failure, RP_ERROR_INVALID_TEXT, RP_ERROR_NULL_POINTER, RP_ERROR_TOO_LARGE};
 use std::{
     ffi::{CStr, c_char},
     mem::MaybeUninit,
@@ -79,6 +79,10 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a str
     unsafe { optional_text(text) }?.ok_or_else(|| Failure::new(RP_ERROR_NULL_POINTER, format!("{name} is null")))
 }
 
+/// Maximum number of bytes that are passed to a function: no message, key or token is longer. A length beyond it is a mistake of
+/// the caller, such as a negative number; memory for a copy of so many bytes could not be allocated, which ends the process.
+const MAX_BYTES: usize = 1 << 28;
+
 /// Bytes. A null pointer is allowed if there are none.
 ///
 /// # Safety
@@ -87,7 +91,9 @@ pub(crate) unsafe fn bytes<'a>(data: *const u8, length: usize) -> Result<&'a [u8
     match length {
         0 => Ok(&[]),
         _ if data.is_null() => Err(Failure::of(RP_ERROR_NULL_POINTER)),
-        _ if isize::try_from(length).is_err() => Err(Failure::argument("the length is larger than memory")),
+        _ if length > MAX_BYTES => {
+            Err(Failure::new(RP_ERROR_TOO_LARGE, format!("there are {length} bytes: use fewer")))
+        }
         // SAFETY: as promised by the caller; the length was checked.
         _ => Ok(unsafe { std::slice::from_raw_parts(data, length) }),
     }

@@ -91,6 +91,19 @@ static void handles(void) {
     assert(rp_client_poll(server) == RP_ERROR_INVALID_HANDLE && rp_server_poll(client) == RP_ERROR_INVALID_HANDLE);
     assert(rp_scan_close(client) == RP_ERROR_INVALID_HANDLE && rp_announcer_poll(server) == RP_ERROR_INVALID_HANDLE);
     assert(rp_client_send(client, NULL, 3) == RP_ERROR_NULL_POINTER);
+    /* Lengths that are mistakes: nothing of that length is read, or allocated. */
+    rp_announcer announcer;
+    rp_announcer_config game = {.size = sizeof game, .name = "a game", .lobbies = "127.0.0.1:9", .port = 8190};
+    assert(rp_announcer_start(&game, &announcer) == 0);
+    static const size_t WRONG[] = {SIZE_MAX, SIZE_MAX / 2, SIZE_MAX / 1000000, (size_t)1 << 29};
+    for (int i = 0; i < 4; i++) {
+        size_t length = WRONG[i];
+        assert(rp_client_send(client, (const uint8_t *)text, length) == RP_ERROR_TOO_LARGE);
+        assert(rp_server_send(server, 0, (const uint8_t *)text, length) == RP_ERROR_TOO_LARGE);
+        assert(rp_server_broadcast(server, 0, (const uint8_t *)text, length) == RP_ERROR_TOO_LARGE);
+        assert(rp_announcer_set_key(announcer, "map", (const uint8_t *)text, length) == RP_ERROR_TOO_LARGE);
+    }
+    assert(rp_announcer_close(announcer) == 0);
     assert(rp_client_send(client, (const uint8_t *)"x", 1) == RP_ERROR_NOT_CONNECTED);
     assert(rp_client_stats(client, &stats) == RP_ERROR_NOT_CONNECTED);
     assert(rp_server_send(server, 0x100, (const uint8_t *)"x", 1) == RP_ERROR_UNKNOWN_PLAYER);
