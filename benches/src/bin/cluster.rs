@@ -41,6 +41,22 @@ fn main() -> ExitCode {
 
 fn measure() -> Result<(), Failure> {
     let mut goals = Goals::new();
+    compare_with_a_lobby_alone(&mut goals)?;
+    let (table, joins) = measure_store_load(&mut goals)?;
+    let script = measure_propagation(&mut goals)?;
+    println!(
+        "{goals}\nOn {}; three nodes, the store and the load share its cores, over loopback.\n\n{joins}\n\
+         A change takes {:.0} µs of the store's one thread, which would be busy with {:.0} changes per second.\n\n\
+         The load of the store by servers that refresh every 30 seconds, each at one of three nodes:\n\n{table}",
+        machine(),
+        microseconds(script),
+        1.0 / script.as_secs_f64()
+    );
+    Ok(())
+}
+
+/// Measures refreshes and lists of a node and of a lobby without a cluster.
+fn compare_with_a_lobby_alone(goals: &mut Goals) -> Result<(), Failure> {
     let alone = cpu_costs(None)?;
     let store = Store::start()?;
     let clustered = cpu_costs(Some(&store))?;
@@ -53,8 +69,11 @@ fn measure() -> Result<(), Failure> {
         let name = format!("speed of {what} in a cluster, relative to a lobby alone");
         goals.add(&name, text, "at least 90 %", ratio >= 0.9);
     }
-    drop(store);
+    Ok(())
+}
 
+/// Measures the load of the store by servers that refresh. Returns a table, and a sentence about a node that joins.
+fn measure_store_load(goals: &mut Goals) -> Result<(Table, String), Failure> {
     let mut table = Table::new(&[
         "servers",
         "commands/s of the nodes",
@@ -102,7 +121,11 @@ fn measure() -> Result<(), Failure> {
             format!("{:.1} MB", store.memory()? as f64 / 1e6),
         ]);
     }
+    Ok((table, joins))
+}
 
+/// Measures the time that changes take to reach the other nodes. Returns the time that a change takes at the store.
+fn measure_propagation(goals: &mut Goals) -> Result<Duration, Failure> {
     eprintln!("propagation");
     let store = Store::start()?;
     let nodes = [Node::start(Some(&store))?, Node::start(Some(&store))?, Node::start(Some(&store))?];
@@ -115,16 +138,7 @@ fn measure() -> Result<(), Failure> {
     goals.add(&format!("{name}, median"), seconds(median), "under 50 ms", median < Duration::from_millis(50));
     let high = percentile(99);
     goals.add(&format!("{name}, 99th percentile"), seconds(high), "under 500 ms", high < Duration::from_millis(500));
-
-    println!(
-        "{goals}\nOn {}; three nodes, the store and the load share its cores, over loopback.\n\n{joins}\n\
-         A change takes {:.0} µs of the store's one thread, which would be busy with {:.0} changes per second.\n\n\
-         The load of the store by servers that refresh every 30 seconds, each at one of three nodes:\n\n{table}",
-        machine(),
-        microseconds(script),
-        1.0 / script.as_secs_f64()
-    );
-    Ok(())
+    Ok(script)
 }
 
 /// CPU time of a node with 20,000 servers.

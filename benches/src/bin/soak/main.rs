@@ -181,8 +181,8 @@ impl Row {
     }
 }
 
-/// The section of the document, and whether nothing has grown.
-fn report(rows: &[Row], duration: Duration) -> (String, bool) {
+/// The goals, and whether nothing has grown.
+fn judge(rows: &[Row]) -> (Goals, bool) {
     let steady = &rows[FIRST_JUDGED.min(rows.len())..];
     let half = steady.len() / 2;
     let highest = |rows: &[Row], value: &dyn Fn(&Row) -> f64| rows.iter().map(value).fold(0.0, f64::max);
@@ -195,7 +195,7 @@ fn report(rows: &[Row], duration: Duration) -> (String, bool) {
     };
     let (before, after) = compare(&|row| row.memory);
     goal(
-        "memory at the beginning and at the end of what is judged",
+        "memory at the beginning and at the end of the judged rows",
         format!("{} and {}", rate(before, "B"), rate(after, "B")),
         "no growth (2 % and 1 MB)",
         after <= before * MAX_MEMORY_GROWTH + MAX_MEMORY_SLACK,
@@ -221,6 +221,11 @@ fn report(rows: &[Row], duration: Duration) -> (String, bool) {
     }
     let failures: u64 = rows.iter().map(|row| row.failures).sum();
     goal("failed requests outside of restarts", failures.to_string(), "0", failures == 0);
+    (goals, is_stable)
+}
+
+/// The measurements, one row each.
+fn measurements(rows: &[Row]) -> Table {
     let mut table = Table::new(&[
         "minute",
         "memory",
@@ -250,6 +255,13 @@ fn report(rows: &[Row], duration: Duration) -> (String, bool) {
         cells.push(row.failures.to_string());
         table.row(cells);
     }
+    table
+}
+
+/// The section of the document, and whether nothing has grown.
+fn report(rows: &[Row], duration: Duration) -> (String, bool) {
+    let (goals, is_stable) = judge(rows);
+    let table = measurements(rows);
     let section = format!(
         "{goals}\nOn {}. {:.0} minutes.\n\n{table}\n{}",
         machine(),
