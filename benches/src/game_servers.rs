@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn registrations_are_valid_and_distinct() {
-        let (one, other) = (registration(1, 7), registration(2, 7));
+        let one = registration(1, 7);
+        let other = registration(2, 7);
         let (Ok(Datagram::Register(one)), Ok(Datagram::Register(other))) =
             (Datagram::parse(&one), Datagram::parse(&other))
         else {

@@ -115,7 +115,8 @@ pub fn rallypoint(encryption: Encryption, size: usize, packed: bool, count: u32)
 /// Both sides in turn: `send` sends at most the given number of messages and `receive` reads what has arrived. Both return how
 /// many.
 fn exchange(count: u32, turn: u32, mut send: impl FnMut(u32) -> u32, mut receive: impl FnMut() -> u32) -> Cost {
-    let (mut sent, mut received) = (0, 0);
+    let mut sent = 0;
+    let mut received = 0;
     measure(count, |meter, until| {
         while received < until {
             sent += meter.of(0, || send(turn.min(until - sent)));
@@ -161,7 +162,8 @@ pub fn channel(encryption: Encryption, size: usize, count: u32) -> Cost {
     let mut options = ClientOptions::from(ClientConfig { encryption, ..ClientConfig::new("bench", "bench") });
     options.receive_buffer = 4 << 20;
     let mut client = PolledChannelClient::connect(address, options, table).expect("a socket");
-    let (mut received_message, channel) = (ChannelMessage::default(), ChannelIndex::default());
+    let mut received_message = ChannelMessage::default();
+    let channel = ChannelIndex::default();
     let start = Instant::now();
     while !client.is_connected() || server.players().next().is_none() {
         client.poll();
@@ -206,7 +208,8 @@ pub fn system_calls(size: usize, count: u32) -> Cost {
     let [sender, receiver] = [0; 2].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port"));
     receiver.set_nonblocking(true).expect("a socket that does not wait");
     let to = receiver.local_addr().expect("an address");
-    let (message, mut buffer) = (vec![7; size], vec![0; 2 * size]);
+    let message = vec![7; size];
+    let mut buffer = vec![0; 2 * size];
     // As many per turn as a receive buffer of the default size holds.
     exchange(
         count,

@@ -128,7 +128,8 @@ impl Op<'_> {
 
     fn time(&mut self) -> Time {
         let iterations = self.calibrate();
-        let (start, mut samples) = (Instant::now(), Vec::with_capacity(SAMPLES));
+        let start = Instant::now();
+        let mut samples = Vec::with_capacity(SAMPLES);
         while samples.len() < MIN_SAMPLES || samples.len() < SAMPLES && start.elapsed() < TIME_LIMIT {
             samples.push(self.sample(iterations).as_secs_f64() * 1e9 / iterations as f64);
         }

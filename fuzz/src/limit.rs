@@ -21,8 +21,13 @@ pub fn run(data: &[u8]) {
         max_entries: 64 + usize::from(entries),
     };
     let mut limiter = Limiter::new(&config, 7);
-    let (start, mut memory) = (Instant::now(), limiter.memory());
-    let (mut now, mut latest, mut checks, mut allowed, mut is_steady) = (start, start, 0, 0, true);
+    let start = Instant::now();
+    let mut memory = limiter.memory();
+    let mut now = start;
+    let mut latest = start;
+    let mut checks = 0;
+    let mut allowed = 0;
+    let mut is_steady = true;
     for step in script.chunks_exact(6) {
         let from = source(step[2], step[3], step[4]);
         match step[0] % 16 {

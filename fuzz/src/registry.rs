@@ -62,7 +62,9 @@ impl<'a> Script<'a> {
 
     /// A registration of one of few servers at one of few endpoints, so that they often conflict.
     fn registration(&mut self) -> Vec<u8> {
-        let (who, what, more) = (self.byte(), self.byte(), self.byte());
+        let who = self.byte();
+        let what = self.byte();
+        let more = self.byte();
         let mut table = TableBuf::new();
         let name: &[u8] = if more & 0xe0 == 0xe0 { b"casino" } else { b"server" };
         let query: Option<&[u8]> = match more & 3 {
@@ -71,7 +73,8 @@ impl<'a> Script<'a> {
             3 => Some(b"bloodmasters"),
             _ => None,
         };
-        let (protocol, filler) = ([what & 0xf0; 16], [b'x'; 3_000]);
+        let protocol = [what & 0xf0; 16];
+        let filler = [b'x'; 3_000];
         let keys = [
             (&b"name"[..], Some(name)),
             (b"x-query", query),
@@ -88,7 +91,8 @@ impl<'a> Script<'a> {
         };
         let port = 1 + u16::from(what >> 3 & 3);
         let occupancy = Occupancy { players: u16::from(what >> 5), ..Occupancy::default() };
-        let (id, port) = (server_id(who), port.try_into().expect("not 0"));
+        let id = server_id(who);
+        let port = port.try_into().expect("not 0");
         let mut bytes = Vec::new();
         let new = Registration::new(id, lobby, transport, port, occupancy, table.as_table());
         new.expect("a valid registration").emit(&mut bytes);
@@ -121,7 +125,8 @@ fn config(choice: u8) -> Config {
         config.named_lobbies = [LobbyId::GANG_GARRISON_2].into_iter().collect();
     }
     if is_set(4) {
-        let (from, to) = ("192.168.0.0/16".parse().expect("a network"), "9.9.9.1".parse().expect("an address"));
+        let from = "192.168.0.0/16".parse().expect("a network");
+        let to = "9.9.9.1".parse().expect("an address");
         config.address_map = [Mapping { from, port: None, to, to_port: None }].into_iter().collect();
     }
     if is_set(5) {
@@ -158,7 +163,8 @@ impl World {
     fn step(&mut self, script: &mut Script<'_>) {
         match script.byte() % 18 {
             0..=5 => {
-                let (from, bytes) = (script.source(), script.registration());
+                let from = script.source();
+                let bytes = script.registration();
                 self.send(from, &bytes);
             }
             6 => {
@@ -172,7 +178,8 @@ impl World {
             11 => self.registry.set_config(self.now, script.config()).expect("a configuration"),
             12 => self.batch(script),
             13 => {
-                let (from, count) = (script.source(), script.byte());
+                let from = script.source();
+                let count = script.byte();
                 let bytes = script.bytes(count.into());
                 self.send(from, bytes);
                 self.registry.handle_legacy_datagram(self.now, from, bytes);

@@ -26,7 +26,9 @@ pub fn run(data: &[u8]) {
     };
     let mut responder = Responder::new(config, 7, &info(&texts, count)).expect("the configuration is in range");
     let start = Instant::now();
-    let (mut now, mut drawn, mut sent) = (start, [0u64; 4], 0);
+    let mut now = start;
+    let mut drawn = [0u64; 4];
+    let mut sent = 0;
     while let Some((&[delay, who, length], rest)) = script.split_first_chunk() {
         script = rest;
         now += Duration::from_millis(u64::from(delay).pow(2));

@@ -32,10 +32,12 @@ pub fn run(data: &[u8]) {
     let config =
         EndpointConfig { max_players: PLAYERS, half_open: 16, memory: MEMORY, ..EndpointConfig::for_game("tag") };
     let mut endpoint = Endpoint::new(config, [7; 32]).expect("the configuration is in range");
-    let (mut now, mut script) = (Instant::now(), data);
+    let mut now = Instant::now();
+    let mut script = data;
     let mut known: [Known; ADDRESSES as usize] = Default::default();
     let mut delivered: HashMap<PlayerId, u32> = HashMap::new();
-    let (mut out, mut players) = (Vec::new(), Vec::new());
+    let mut out = Vec::new();
+    let mut players = Vec::new();
     while let Some((&[what, delay, who, more], rest)) = script.split_first_chunk() {
         script = rest;
         now += Duration::from_millis(u64::from(delay).pow(2) / 16);

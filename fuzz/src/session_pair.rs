@@ -33,7 +33,8 @@ pub fn run(data: &[u8]) {
     let Some((&first, script)) = data.split_first() else { return };
     let connection = ConnectionConfig { window: 64, ..ConnectionConfig::default() };
     let encryption = if first & 1 == 0 { Encryption::Plain } else { Encryption::Encrypted };
-    let (now, server_at) = (Instant::now(), SocketAddr::from(([192, 0, 2, 1], 45_555)));
+    let now = Instant::now();
+    let server_at = SocketAddr::from(([192, 0, 2, 1], 45_555));
     let server = EndpointConfig { connection: connection.clone(), ..EndpointConfig::for_game("tag") };
     let client = ClientConfig { encryption, connection, ..ClientConfig::new("alice", "tag") };
     let mut pair = Pair {

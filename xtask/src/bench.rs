@@ -114,7 +114,8 @@ fn measure(workspace: &Workspace, suite: &Suite) -> Result<String, Stop> {
 
 /// Replaces the section of a suite in the document, or appends it.
 fn with_section(document: &str, name: &str, section: &str) -> Result<String, Stop> {
-    let (open, close) = (format!("<!-- bench:{name} -->"), format!("<!-- /bench:{name} -->"));
+    let open = format!("<!-- bench:{name} -->");
+    let close = format!("<!-- /bench:{name} -->");
     let section = format!("{open}\n{}\n{close}", section.trim());
     match (document.find(&open), document.find(&close)) {
         (Some(start), Some(end)) if start < end => {

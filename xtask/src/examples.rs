@@ -81,7 +81,8 @@ impl Example {
                 None => thread::sleep(Duration::from_millis(10)),
             }
         };
-        let (name, manifest) = (&self.name, workspace.relative(&self.manifest));
+        let name = &self.name;
+        let manifest = workspace.relative(&self.manifest);
         Err(Stop::Failed(format!(
             "the example {name} {problem}: cargo run --manifest-path {manifest} --example {name}"
         )))

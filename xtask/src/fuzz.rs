@@ -171,7 +171,8 @@ impl Fuzzer<'_> {
 
     /// Fuzzes each target once, some of them at the same time. The reports are in the order of the targets.
     fn fuzz_all(&self, targets: &[String], slice: &Slice, jobs: usize) -> Result<Vec<Report>, Stop> {
-        let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let next = AtomicUsize::new(0);
+        let results = Mutex::new(Vec::new());
         thread::scope(|scope| {
             for _ in 0..jobs.min(targets.len()).max(1) {
                 scope.spawn(|| {
@@ -194,7 +195,8 @@ impl Fuzzer<'_> {
 
     fn fuzz(&self, target: &str, seconds: u32, slice: &Slice) -> Result<Report, Stop> {
         let root = self.workspace.root.join("fuzz");
-        let (kept, regressions) = (root.join("corpus").join(target), root.join("regressions").join(target));
+        let kept = root.join("corpus").join(target);
+        let regressions = root.join("regressions").join(target);
         // New inputs are written to the first directory, so that a run does not change the project.
         let found = self.directory().join("corpus").join(target);
         fs::create_dir_all(&found).map_err(Stop::while_doing("make a corpus directory"))?;
@@ -210,7 +212,8 @@ impl Fuzzer<'_> {
             return Err(Stop::Failed(format!("the fuzz target {target} did not run:\n{}", report.tail.join("\n"))));
         }
         if let Some(artifact) = &report.finding {
-            let (artifact, tail) = (self.workspace.relative(Path::new(artifact)), report.tail.join("\n"));
+            let artifact = self.workspace.relative(Path::new(artifact));
+            let tail = report.tail.join("\n");
             println!(
                 "{tail}\n{target} fails on {artifact}\nTo reproduce it as an ordinary test, and to keep it as one:\n  \
                  mkdir -p fuzz/regressions/{target} && cp {artifact} fuzz/regressions/{target}/\n  \
@@ -416,7 +419,8 @@ mod tests {
     #[test]
     fn the_kept_corpus_stays_small_and_keeps_inputs_named_by_people() {
         let directory = Temporary::new();
-        let (from, kept) = (directory.join("from"), directory.join("kept"));
+        let from = directory.join("from");
+        let kept = directory.join("kept");
         directory.file("kept/registration", "x");
         directory.file(&format!("kept/{:040x}", 0xdead), "from the previous run");
         directory.file("from/registration", "x");

@@ -107,7 +107,8 @@ fn tests_left_out(root: &Path, main: &Path, files: &[PathBuf]) -> std::io::Resul
 fn walk(directory: &Path, ignored: &[PathBuf], files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        let (path, kind) = (entry.path(), entry.file_type()?);
+        let path = entry.path();
+        let kind = entry.file_type()?;
         if ignored.contains(&path) || entry.file_name() == ".git" {
             continue;
         }

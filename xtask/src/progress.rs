@@ -76,7 +76,8 @@ impl Drop for Ticker {
 }
 
 fn line(name: &str, elapsed: Duration, count: &str) -> String {
-    let (minutes, seconds) = (elapsed.as_secs() / 60, elapsed.as_secs() % 60);
+    let minutes = elapsed.as_secs() / 60;
+    let seconds = elapsed.as_secs() % 60;
     let count = if count.is_empty() { String::new() } else { format!(", {count} tests") };
     format!("... {name}: {minutes} min {seconds:02} s{count}")
 }

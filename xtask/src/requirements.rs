@@ -254,7 +254,8 @@ mod tests {
             directory.file(&format!("bin/{}", executable(program)), "");
         }
         let search = vec![directory.join("not-there"), directory.join("bin")];
-        let (toolchain, modules) = (directory.join("toolchain"), directory.join("node_modules"));
+        let toolchain = directory.join("toolchain");
+        let modules = directory.join("node_modules");
         (directory, Machine { search, toolchain, modules, can_apt, is_linux: true })
     }
 

@@ -327,7 +327,8 @@ fn run_each(workspace: &Workspace, steps: &[&Step]) -> Result<(), Stop> {
 /// The last lines of a run: which tests skipped themselves and why, and the counts.
 fn summary(passed: usize, failed: usize, elapsed: Duration, skipped: &[String]) -> String {
     let mut text: String = skipped.iter().map(|line| format!("skipped: {line}\n")).collect();
-    let (minutes, seconds) = (elapsed.as_secs() / 60, elapsed.as_secs() % 60);
+    let minutes = elapsed.as_secs() / 60;
+    let seconds = elapsed.as_secs() % 60;
     text += &format!("steps: {passed} passed, {failed} failed, in {minutes} min {seconds} s\n");
     text += &format!("tests that skipped themselves: {}\n", skipped.len());
     text

@@ -95,7 +95,8 @@ struct Month {
 fn record(path: &Path) -> Result<Month, Failure> {
     let history = History::start(HistoryOptions::new(path))?;
     let mut world = World::new();
-    let (mut times, mut most_bytes) = (Vec::new(), 0);
+    let mut times = Vec::new();
+    let mut most_bytes = 0;
     for time in (START..END).step_by(MINUTE as usize) {
         if (time - START) % DAY == 0 {
             eprintln!("day {} of {DAYS}", (time - START) / DAY + 1);
@@ -129,7 +130,8 @@ struct Graph {
 }
 
 fn graph(path: &Path, days: i64, subject: &dyn Fn(usize) -> Subject) -> Result<Graph, Failure> {
-    let (mut times, mut points) = (Vec::new(), 0);
+    let mut times = Vec::new();
+    let mut points = 0;
     let mut random = Random::new(2);
     for _ in 0..GRAPHS {
         let subject = subject(random.below(SERVERS as u32) as usize);

@@ -41,7 +41,9 @@ fn main() -> ExitCode {
 
 /// Each operation creates its subject on the first run, so that only the measured one exists.
 fn limit(suite: &mut Micro<'_>, name: &str, source: impl Fn(&mut Random) -> IpAddr + 'static) {
-    let (mut limiter, mut random, mut now) = (None, Random::new(1), Instant::now());
+    let mut limiter = None;
+    let mut random = Random::new(1);
+    let mut now = Instant::now();
     suite.op(name, 0, move || -> Decision {
         // Slow enough for every rate limit.
         now += Duration::from_millis(100);
@@ -56,7 +58,9 @@ fn emit(suite: &mut Micro<'_>, name: &str) {
 }
 
 fn refresh(suite: &mut Micro<'_>, name: &str, servers: u32) {
-    let (mut registry, mut random, now) = (None, Random::new(1), Instant::now());
+    let mut registry = None;
+    let mut random = Random::new(1);
+    let now = Instant::now();
     suite.op(name, REGISTRATION_SIZE, move || {
         let (from, datagram) = datagram(random.below(servers), 0);
         registry.get_or_insert_with(|| registry_of(servers, now)).handle_datagram(now, from, black_box(&datagram))
@@ -64,7 +68,9 @@ fn refresh(suite: &mut Micro<'_>, name: &str, servers: u32) {
 }
 
 fn refresh_batch(suite: &mut Micro<'_>, name: &str, servers: u32) {
-    let (mut registry, mut random, now) = (None, Random::new(1), Instant::now());
+    let mut registry = None;
+    let mut random = Random::new(1);
+    let now = Instant::now();
     let mut batch = vec![datagram(0, 0); BATCH];
     suite.op(name, BATCH * REGISTRATION_SIZE, move || {
         batch.fill_with(|| datagram(random.below(servers), 0));
@@ -74,7 +80,9 @@ fn refresh_batch(suite: &mut Micro<'_>, name: &str, servers: u32) {
 }
 
 fn change(suite: &mut Micro<'_>, name: &str, servers: u32) {
-    let (mut registry, mut random, mut now) = (None, Random::new(1), Instant::now());
+    let mut registry = None;
+    let mut random = Random::new(1);
+    let mut now = Instant::now();
     suite.op(name, REGISTRATION_SIZE, move || {
         now += Duration::from_millis(100);
         let (from, datagram) = datagram(random.below(servers), random.below(24) as u16);
@@ -87,11 +95,15 @@ fn change(suite: &mut Micro<'_>, name: &str, servers: u32) {
 
 /// The most work that one datagram of the default maximum size can cause.
 fn many_keys(suite: &mut Micro<'_>, name: &str) {
-    let (mut registry, mut random, mut now) = (None, Random::new(1), Instant::now());
-    let (mut table, mut bytes) = (TableBuf::new(), Vec::new());
+    let mut registry = None;
+    let mut random = Random::new(1);
+    let mut now = Instant::now();
+    let mut table = TableBuf::new();
+    let mut bytes = Vec::new();
     table.push(b"name", b"many").expect("it fits");
     (0..600u16).for_each(|key| table.push(&key.to_be_bytes(), b"x").expect("it fits"));
-    let (id, port) = (ServerId::from_bytes([7; 16]), NonZeroU16::MIN);
+    let id = ServerId::from_bytes([7; 16]);
+    let port = NonZeroU16::MIN;
     let new =
         Registration::new(id, LobbyId::GANG_GARRISON_2, Transport::Udp, port, Occupancy::default(), table.as_table());
     new.expect("it has a name").emit(&mut bytes);
@@ -106,7 +118,9 @@ fn many_keys(suite: &mut Micro<'_>, name: &str) {
 }
 
 fn invalid(suite: &mut Micro<'_>, name: &str) {
-    let (mut registry, mut random, mut now) = (None, Random::new(1), Instant::now());
+    let mut registry = None;
+    let mut random = Random::new(1);
+    let mut now = Instant::now();
     let (_, mut bytes) = datagram(0, 0);
     bytes[3] ^= 1;
     suite.op(name, bytes.len(), move || {

@@ -18,7 +18,8 @@ const REPLY: &[u8] =
 
 fn main() -> ExitCode {
     let list = list_of(1_000);
-    let (small, large) = (client_data(100), client_data(484));
+    let small = client_data(100);
+    let large = client_data(484);
     let ack = ack_of(63);
     let mut out = Vec::with_capacity(1 << 20);
 

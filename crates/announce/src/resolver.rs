@@ -91,7 +91,8 @@ impl Pending {
         let (sender, results) = mpsc::channel();
         let mut found: Vec<_> = hosts.iter().map(LobbyHost::resolve_now).collect();
         for (index, host) in hosts.iter().enumerate().filter(|(index, _)| found[*index].is_none()).collect::<Vec<_>>() {
-            let (host, sender) = (host.clone(), sender.clone());
+            let host = host.clone();
+            let sender = sender.clone();
             let resolve = move || {
                 // The receiver is gone if this took longer than the timeout.
                 let _ = sender.send((index, host.resolve()));

@@ -233,38 +233,48 @@ impl Script<'_> {
                     0
                 }
                 9 | 10 => {
-                    let (handle, player, length) = (self.handle(), self.player(), usize::from(self.byte()) * 3);
+                    let handle = self.handle();
+                    let player = self.player();
+                    let length = usize::from(self.byte()) * 3;
                     let message = vec![7; length];
                     let data = if length == 3 { null() } else { message.as_ptr() };
                     rp_client_send(handle, data, length).max(rp_server_send(handle, player, data, length))
                 }
                 11 | 12 => self.take_event(),
                 13 => {
-                    let (handle, player, reason) = (self.handle(), self.player(), self.text());
+                    let handle = self.handle();
+                    let player = self.player();
+                    let reason = self.text();
                     rp_server_disconnect(handle, player, pointer(&reason))
                 }
                 14 => rp_client_disconnect(self.handle()),
                 15 => {
-                    let (handle, player) = (self.handle(), self.player());
+                    let handle = self.handle();
+                    let player = self.player();
                     let mut stats = rp_stats { size: self.byte().into(), ..rp_stats::default() };
                     // A structure is never larger than it says.
                     stats.size = stats.size.min(size_of::<rp_stats>() as u32);
                     rp_client_stats(handle, &mut stats).max(rp_server_stats(handle, player, &mut stats))
                 }
                 16 => {
-                    let (handle, index, player) = (self.handle(), self.byte().into(), self.player());
+                    let handle = self.handle();
+                    let index = self.byte().into();
+                    let player = self.player();
                     self.with_buffer(|buffer, capacity| {
                         let local = rp_server_local_address(handle, index, buffer.cast(), capacity);
                         local.max(rp_server_player_address(handle, player, buffer.cast(), capacity))
                     })
                 }
                 17 => {
-                    let (handle, key, length) = (self.handle(), self.text(), usize::from(self.byte()) * 20);
+                    let handle = self.handle();
+                    let key = self.text();
+                    let length = usize::from(self.byte()) * 20;
                     let value = vec![b'v'; length];
                     rp_announcer_set_key(handle, pointer(&key), value.as_ptr(), length)
                 }
                 18 => {
-                    let (handle, slots) = (self.handle(), u32::from(self.byte()) << 10);
+                    let handle = self.handle();
+                    let slots = u32::from(self.byte()) << 10;
                     rp_announcer_set_occupancy(handle, slots, 1, 2, 3)
                 }
                 19 => {
@@ -283,26 +293,33 @@ impl Script<'_> {
                 23 => self.set_info(),
                 28 => self.call_gamemaker(),
                 24 | 25 => {
-                    let (handle, player, channel) = (self.handle(), self.player(), (self.byte() % 40).into());
+                    let handle = self.handle();
+                    let player = self.player();
+                    let channel = (self.byte() % 40).into();
                     let message = vec![7; usize::from(self.byte()) * 20];
-                    let (data, length) = (message.as_ptr(), message.len());
+                    let data = message.as_ptr();
+                    let length = message.len();
                     let mut number = 0;
                     let client = rp_client_send_on(handle, channel, data, length, &mut number);
                     let server = rp_server_send_on(handle, player, channel, data, length, null_mut());
                     client.max(server).max(rp_server_broadcast(handle, channel, data, length))
                 }
                 26 => {
-                    let (handle, player) = (self.handle(), self.player());
+                    let handle = self.handle();
+                    let player = self.player();
                     let accepted = rp_server_accept(handle, player);
                     accepted.max(
                         self.with_buffer(|buffer, capacity| rp_server_token_data(handle, player, buffer, capacity)),
                     )
                 }
                 _ => {
-                    let (name, length) = (self.text(), usize::from(self.byte()));
-                    let (key, data) = ([7; RP_KEY_LENGTH], [1; 256]);
+                    let name = self.text();
+                    let length = usize::from(self.byte());
+                    let key = [7; RP_KEY_LENGTH];
+                    let data = [1; 256];
                     self.with_buffer(|buffer, capacity| {
-                        let (secret, server) = (key.as_ptr(), key.as_ptr());
+                        let secret = key.as_ptr();
+                        let server = key.as_ptr();
                         rp_token_issue(secret, server, pointer(&name), 9, data.as_ptr(), length, buffer, capacity)
                     })
                 }
@@ -320,8 +337,10 @@ impl Script<'_> {
 
     /// The layer for GameMaker, with any numbers.
     fn call_gamemaker(&mut self) -> i32 {
-        let (object, number) = (if self.byte() < 200 { self.handle() as f64 } else { self.double() }, self.double());
-        let (text, function) = (self.text(), self.byte());
+        let object = if self.byte() < 200 { self.handle() as f64 } else { self.double() };
+        let number = self.double();
+        let text = self.text();
+        let function = self.byte();
         let mut buffer = [0_u8; 256];
         // SAFETY: texts are null or zero-terminated, and a length is at most that of the buffer, or is refused.
         let result = unsafe {

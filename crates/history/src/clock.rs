@@ -201,7 +201,9 @@ mod tests {
         fn a_clock_that_is_wrong_for_less_than_an_hour_costs_only_those_minutes(
             wrongs in prop::collection::vec((60..600_i64, 1..60_i64, 66..2 * YEAR / 60), 1..6),
         ) {
-            let (mut record, mut now, mut wrong_minutes) = (Record::default(), START, 0);
+            let mut record = Record::default();
+            let mut now = START;
+            let mut wrong_minutes = 0;
             for (right, wrong, ahead) in wrongs {
                 record.run(now..now + 60 * right);
                 prop_assert!(record.clock.is_trusted());

@@ -26,7 +26,8 @@ pub const CSV_HEADING: &str =
 /// Writes the points of a subject as lines of CSV, without the header line and without steps that were not recorded.
 pub fn csv(out: &mut dyn Write, subject: &Subject, series: &Series) -> io::Result<()> {
     for point in series.points.iter().filter(|point| point.observed > 0) {
-        let (kind, time) = (subject.kind(), rfc3339(point.time));
+        let kind = subject.kind();
+        let time = rfc3339(point.time);
         write!(out, "{kind},{subject},{time},{},{},{},", series.step, point.observed, point.up)?;
         match point.players {
             None => out.write_all(b",,,,,\n")?,

@@ -86,9 +86,11 @@ pub(crate) fn pack_sums(sums: &[Sum; 32]) -> Vec<u8> {
 pub(crate) fn unpack_sums(packed: &[u8]) -> Option<[Sum; 32]> {
     let (bits, rest) = packed.split_first_chunk()?;
     let bits = u32::from_le_bytes(*bits);
-    let (mut bytes, mut sums) = (Bytes(rest), [Sum::default(); 32]);
+    let mut bytes = Bytes(rest);
+    let mut sums = [Sum::default(); 32];
     for (_, sum) in sums.iter_mut().enumerate().filter(|(place, _)| bits >> place & 1 == 1) {
-        let (up, min) = (bytes.small()?, bytes.small()?);
+        let up = bytes.small()?;
+        let min = bytes.small()?;
         let max = min.checked_add(bytes.small()?)?;
         let [players, bots, slots, servers] = [bytes.number()?, bytes.number()?, bytes.number()?, bytes.number()?];
         *sum = Sum { up, min, max, players, bots, slots, servers };

@@ -52,7 +52,8 @@ pub(crate) fn summary(
     let found = select.query_row(params![kind, id], |row| Ok((row.get(0)?, row.get(1)?, summary_of(*subject, row)?)));
     let Some((key, start, mut summary)) = found.optional()? else { return Ok(None) };
     let hours = Window { level: Level::Hours, first: layout::hour(now) - 30 * 24, count: 30 * 24 + 1 };
-    let (sums, observed) = (hours.sums(&transaction, key)?, hours.observed(&transaction, start)?);
+    let sums = hours.sums(&transaction, key)?;
+    let observed = hours.observed(&transaction, start)?;
     for (uptime, hours_back) in summary.uptime.iter_mut().zip([24, 7 * 24, 30 * 24]) {
         let from = 30 * 24 - hours_back;
         let up: u32 = sums[from..].iter().map(|sum| sum.up).sum();

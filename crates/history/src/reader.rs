@@ -63,7 +63,8 @@ impl HistoryReader {
     }
 
     pub(crate) fn new(path: PathBuf, shared: Arc<SharedStats>, max_readers: usize, busy_timeout: Duration) -> Self {
-        let (idle, returned) = (Mutex::default(), Condvar::new());
+        let idle = Mutex::default();
+        let returned = Condvar::new();
         Self(Arc::new(Pool { path, shared, busy_timeout, max_readers: max_readers.max(1), idle, returned }))
     }
 

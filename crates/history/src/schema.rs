@@ -75,7 +75,8 @@ pub(crate) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(),
 
 /// Checks that a file has the current version.
 pub(crate) fn check(connection: &Connection) -> Result<(), HistoryError> {
-    let (found, known) = (version(connection)?, i64::try_from(STEPS.len()).unwrap_or(i64::MAX));
+    let found = version(connection)?;
+    let known = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
     match found {
         _ if found > known => Err(HistoryError::Newer { found, known }),
         _ if found < known => {

@@ -72,8 +72,13 @@ impl Writer {
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let Some(subject) = Subject::from_parts(row.get(1)?, row.get(2)?) else { continue };
-            let (key, last, minutes, peak) = (row.get(0)?, row.get(3)?, row.get(4)?, row.get(5)?);
-            let (listed, name, map) = (row.get(6)?, row.get(7)?, row.get(8)?);
+            let key = row.get(0)?;
+            let last = row.get(3)?;
+            let minutes = row.get(4)?;
+            let peak = row.get(5)?;
+            let listed = row.get(6)?;
+            let name = row.get(7)?;
+            let map = row.get(8)?;
             known.push(KnownSubject { key, subject, last, minutes, peak, listed, name, map });
         }
         let next_key = u32::try_from(counter("next_key")?).unwrap_or(Key::MAX);
@@ -237,7 +242,8 @@ fn roll_up_subject(transaction: &Transaction<'_>, hour: i64, key: i64, minutes: 
     }
     let mut write = transaction.prepare_cached("INSERT OR REPLACE INTO block VALUES (?1, ?2, ?3, ?4)")?;
     write.execute(params![Level::Minutes as i64, hour, key, pack::pack_minutes(minutes)])?;
-    let (day, month) = (hour.div_euclid(24), hour.div_euclid(24 * 32));
+    let day = hour.div_euclid(24);
+    let month = hour.div_euclid(24 * 32);
     add_sum(transaction, Level::Hours, day, key, hour.rem_euclid(24) as usize, &sum)?;
     add_sum(transaction, Level::Days, month, key, day.rem_euclid(32) as usize, &sum)
 }

@@ -14,7 +14,8 @@ fn minutes_hours_and_days_have_their_own_retention() {
     for hour in 0..=hours {
         record(&history, START + HOUR * hour, &[(1, 1)]);
     }
-    let (reader, now) = (history.reader(), START + HOUR * hours);
+    let reader = history.reader();
+    let now = START + HOUR * hours;
     let known = |resolution, days: i64| {
         let series = reader.series(&server(1), now - days * DAY..now + 60, resolution).unwrap();
         series.points.iter().map(|point| point.up).sum::<u32>()

@@ -28,7 +28,8 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let mut history = History::start(options(&folder)).unwrap();
-        let (mut time, mut model) = (START, Model::new());
+        let mut time = START;
+        let mut model = Model::new();
         for (minutes, servers, restart) in steps {
             time += 60 * minutes;
             if restart {

@@ -14,7 +14,8 @@ fn a_server_that_was_always_listed_has_full_uptime() {
     for minute in 0..20 {
         record(&history, START + 60 * minute, if minute < 10 { &[] } else { &[(1, 4)] });
     }
-    let (reader, now) = (history.reader(), START + 19 * 60);
+    let reader = history.reader();
+    let now = START + 19 * 60;
     for subject in [server(1), Subject::Lobby(LOBBY)] {
         let summary = reader.summary(&subject, now).unwrap().unwrap();
         assert_eq!((summary.first, summary.uptime), (START + 10 * 60, [Some(1.0); 3]), "{subject:?}");

@@ -34,7 +34,8 @@ fn a_year_ahead_for_some_minutes_deletes_nothing_and_leaves_nothing() {
     run(&history, now + YEAR + 1_200, 20, &[(1, 3), (2, 9)]);
 
     run(&history, now + 2_400, 60, &[(1, 3), (2, 4)]);
-    let (reader, later) = (history.reader(), now + 2_400 + 60 * 60);
+    let reader = history.reader();
+    let later = now + 2_400 + 60 * 60;
     for resolution in [Resolution::Minute, Resolution::Hour] {
         assert_eq!(known(&reader, START, START + DAY, resolution), 150);
     }

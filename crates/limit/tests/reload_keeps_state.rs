@@ -106,7 +106,8 @@ fn a_table_that_becomes_too_small_keeps_known_sources() {
 
 #[test]
 fn token_buckets_keep_their_state_when_the_rate_changes() {
-    let (mut buckets, now) = (TokenBuckets::new(Rate::per_minute(1, 1), 64, 1), Instant::now());
+    let mut buckets = TokenBuckets::new(Rate::per_minute(1, 1), 64, 1);
+    let now = Instant::now();
     assert!(buckets.take(now, 1_u64));
     buckets.set_rate(Rate::per_second(1, 1));
     assert!(!buckets.take(now, 1_u64));

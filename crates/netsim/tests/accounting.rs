@@ -43,7 +43,8 @@ proptest! {
     ) {
         let mut state = LinkState::new(Link::default().bottleneck(rate, limit), Rng::new(1));
         let mut naive = NaiveQueue { rate, limit, queue: VecDeque::new() };
-        let (start, mut now) = (Instant::now(), 0);
+        let start = Instant::now();
+        let mut now = 0;
         for (pause, len) in datagrams {
             now += pause;
             let at = |nanos| start + Duration::from_nanos(nanos);
@@ -60,7 +61,8 @@ proptest! {
         let mut rng = Rng::new(seed);
         let link = Link::random(&mut rng);
         let mut state = LinkState::new(link, rng);
-        let (mut now, mut last) = (Instant::now(), None);
+        let mut now = Instant::now();
+        let mut last = None;
         for (pause, len) in datagrams {
             now += ms(pause);
             let LinkResult::Arrives(first, second) = state.send(now, len) else { continue };

@@ -83,7 +83,8 @@ fn sum(bytes: &[u8]) -> u16 {
 fn a_capture_has_headers_with_correct_checksums() {
     let mut file = Vec::new();
     let mut pcap = Pcap::new(&mut file).unwrap();
-    let (v6a, v6b) = ("[2001:db8::1]:5".parse().unwrap(), "[2001:db8::2]:6".parse().unwrap());
+    let v6a = "[2001:db8::1]:5".parse().unwrap();
+    let v6b = "[2001:db8::2]:6".parse().unwrap();
     pcap.write(secs(3), address(1), address(2), b"odd").unwrap();
     pcap.write(ms(1), v6a, v6b, b"even").unwrap();
     assert_eq!(file.len(), 24 + 16 + 20 + 8 + 3 + 16 + 40 + 8 + 4);

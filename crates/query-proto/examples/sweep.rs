@@ -48,7 +48,9 @@ fn sweep(question: ServerQuery) -> Times {
         prober.enqueue(Probe::new(([10, a, b, c], 4000).into(), question)).expect("there is room for all");
     }
 
-    let (mut times, mut now, mut done) = (Times::default(), Instant::now(), 0);
+    let mut times = Times::default();
+    let mut now = Instant::now();
+    let mut done = 0;
     let (mut queries, mut answers) = (Vec::<(SocketAddr, Vec<u8>)>::new(), Vec::<(SocketAddr, Vec<u8>)>::new());
     let mut out = Vec::new();
     while done < SERVERS {

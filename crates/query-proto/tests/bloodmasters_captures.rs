@@ -38,7 +38,8 @@ fn the_same_requests_get_the_same_bytes_or_the_same_silence() {
             Some(reply) => ServerInfo::from_bloodmasters(&Reply::parse(reply).unwrap()),
             None => info(4),
         };
-        let (mut responder, now) = (responder(&info), Instant::now());
+        let mut responder = responder(&info);
+        let now = Instant::now();
         responder.handle_datagram(now, prober_address(), &request);
         let ours: Vec<_> = drain(&mut responder, now);
         assert!(ours.iter().all(|(to, _)| *to == prober_address()));
@@ -49,7 +50,8 @@ fn the_same_requests_get_the_same_bytes_or_the_same_silence() {
 
 #[test]
 fn replies_of_real_servers_are_parsed_completely() {
-    let (mut prober, mut now) = (prober(ProberConfig::default()), Instant::now());
+    let mut prober = prober(ProberConfig::default());
+    let mut now = Instant::now();
     let mut understood = 0;
     for Capture { name, replies, .. } in captures() {
         for mut reply in replies {

@@ -7,7 +7,9 @@ use rallypoint_query_proto::{Probe, ProbeOutcome, Prober, ProberConfig, Protocol
 use std::time::Instant;
 
 fn probed(query: ServerQuery) -> (Prober, Instant, Vec<Vec<u8>>) {
-    let (mut prober, now, mut server) = (prober(ProberConfig::default()), Instant::now(), responder(&info(4)));
+    let mut prober = prober(ProberConfig::default());
+    let now = Instant::now();
+    let mut server = responder(&info(4));
     prober.enqueue(Probe { address: address(4), query, tag: 4 }).unwrap();
     for (_, query) in drain(&mut prober, now) {
         server.handle_datagram(now, prober_address(), &query);

@@ -16,7 +16,8 @@ fn answers(query: &[u8]) -> Vec<Vec<u8>> {
 }
 
 fn probed(query: ServerQuery) -> (Prober, Instant, Vec<Vec<u8>>) {
-    let (mut prober, now) = (prober(ProberConfig::default()), Instant::now());
+    let mut prober = prober(ProberConfig::default());
+    let now = Instant::now();
     prober.enqueue(Probe::new(address(4), query)).unwrap();
     let sent = drain(&mut prober, now);
     assert_eq!(sent.iter().map(|(to, _)| *to).collect::<Vec<_>>(), [address(4)]);
@@ -64,7 +65,8 @@ fn b7_a_reply_with_another_echo_is_ignored() {
 #[test]
 fn b7_every_query_has_its_own_echo_and_each_is_accepted() {
     for answered in 0..4 {
-        let (mut prober, start) = (prober(ProberConfig::default()), Instant::now());
+        let mut prober = prober(ProberConfig::default());
+        let start = Instant::now();
         prober.enqueue(Probe::new(address(4), Protocol::Bloodmasters.info())).unwrap();
         let mut queries = drain(&mut prober, start);
         let mut now = start;

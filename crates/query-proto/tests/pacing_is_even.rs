@@ -46,7 +46,8 @@ fn no_burst_in_any_ten_milliseconds() {
         let times = sent_at(per_second, count);
         assert!(times.len() > count as usize, "with retries");
         for window in [ms(0), ms(1), ms(10), ms(100), ms(1000)] {
-            let (most, allowed) = (most_within(window, &times), allowed(window, per_second));
+            let most = most_within(window, &times);
+            let allowed = allowed(window, per_second);
             assert!(most <= allowed, "{most} of {allowed} in {window:?} at {per_second} per second");
         }
     }
@@ -66,11 +67,13 @@ proptest! {
     #[test]
     fn a_late_event_loop_causes_no_burst(per_second in 1u32..100_000, delays in prop::collection::vec(0u64..20_000, 1..200)) {
         let config = ProberConfig { packets_per_second: per_second, ..ProberConfig::default() };
-        let (mut prober, start) = (prober(config), Instant::now());
+        let mut prober = prober(config);
+        let start = Instant::now();
         for number in 0..5_000 {
             prober.enqueue(Probe::new(address(number), Protocol::Bloodmasters.info())).unwrap();
         }
-        let (mut now, mut times) = (start, Vec::new());
+        let mut now = start;
+        let mut times = Vec::new();
         for delay in delays {
             now += Duration::from_micros(delay);
             prober.handle_timeout(now);

@@ -9,7 +9,8 @@ use std::{net::SocketAddr, time::Instant};
 
 /// A prober after the first query of a server, with the time and the query.
 fn probed(query: ServerQuery) -> (Prober, Instant, Vec<u8>) {
-    let (mut prober, now) = (prober(ProberConfig::default()), Instant::now());
+    let mut prober = prober(ProberConfig::default());
+    let now = Instant::now();
     prober.enqueue(Probe::new(address(4), query)).unwrap();
     let (_, query) = drain(&mut prober, now).remove(0);
     (prober, now, query)
@@ -47,7 +48,8 @@ fn b7_the_echo_in_a_quote_proves_a_refusal() {
 #[test]
 fn b7_without_the_echo_nothing_ends_before_the_deadline() {
     let (mut prober, start, query) = probed(Protocol::Bloodmasters.info());
-    let (mut forged, mut now) = (query.clone(), start);
+    let mut forged = query.clone();
+    let mut now = start;
     forged[query.len() - 1] ^= 1;
     for _ in 0..5 {
         prober.handle_refused(address(5), &query);
@@ -124,7 +126,8 @@ fn forged_refusals_do_not_hide_a_server_that_answers_in_time() {
 #[test]
 fn a_cancelled_probe_has_no_result_and_the_next_one_starts() {
     let (mut prober, now, _) = probed(Protocol::Bloodmasters.info());
-    let (this, other) = (Probe::new(address(4), Protocol::Bloodmasters.info()), Probe::new(address(4), INFOS));
+    let this = Probe::new(address(4), Protocol::Bloodmasters.info());
+    let other = Probe::new(address(4), INFOS);
     prober.enqueue(Probe { tag: 5, ..this }).unwrap();
     let now = now + ms(10);
     assert!(drain(&mut prober, now).is_empty(), "one after the other");

@@ -7,7 +7,9 @@ use std::time::Instant;
 
 #[test]
 fn no_allocation_per_reply() {
-    let (mut responder, now, mut out) = (responder(&info(4)), Instant::now(), Vec::with_capacity(1 << 20));
+    let mut responder = responder(&info(4));
+    let now = Instant::now();
+    let mut out = Vec::with_capacity(1 << 20);
     let used = allocation_counter::measure(|| {
         for _ in 0..100 {
             for query in [&[0x80][..], &[0x88], &[7, 0, 13, 1, 2, 3, 4], &[7, 0, 13, 1, 2, 3, 4, 9], b"nonsense"] {

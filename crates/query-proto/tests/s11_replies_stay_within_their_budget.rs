@@ -77,7 +77,8 @@ fn s11_all_addresses_together() {
 #[test]
 fn s11_over_the_limit_means_dropped_not_queued() {
     let mut responder = Responder::new(ResponderConfig::default(), 1, &full()).unwrap();
-    let (now, mut drawn) = (Instant::now(), 0);
+    let now = Instant::now();
+    let mut drawn = 0;
     for _ in 0..100 {
         responder.handle_datagram(now, prober_address(), &[0x88]);
     }
@@ -93,7 +94,8 @@ fn s11_over_the_limit_means_dropped_not_queued() {
 
 #[test]
 fn s11_a_players_reply_has_at_most_16_kilobytes() {
-    let (mut responder, now) = (responder(&full()), Instant::now());
+    let mut responder = responder(&full());
+    let now = Instant::now();
     responder.handle_datagram(now, prober_address(), &[0x88]);
     let sent = drain(&mut responder, now);
     assert!((15_000..=16_384).contains(&bytes(&sent)), "{}", bytes(&sent));
@@ -103,7 +105,8 @@ fn s11_a_players_reply_has_at_most_16_kilobytes() {
 
 #[test]
 fn s11_an_info_reply_has_at_most_3188_bytes() {
-    let (mut responder, now) = (responder(&full()), Instant::now());
+    let mut responder = responder(&full());
+    let now = Instant::now();
     responder.handle_datagram(now, prober_address(), &[0x80]);
     let sent = drain(&mut responder, now);
     assert!(bytes(&sent) <= 3_188, "{}", bytes(&sent));
@@ -114,14 +117,16 @@ fn s11_an_info_reply_has_at_most_3188_bytes() {
 
 #[test]
 fn s9_all_seven_infos_are_sent_even_if_they_are_empty() {
-    let (mut responder, now) = (responder(&ServerInfo::default()), Instant::now());
+    let mut responder = responder(&ServerInfo::default());
+    let now = Instant::now();
     responder.handle_datagram(now, prober_address(), &[0x80]);
     assert_eq!(drain(&mut responder, now).len(), 7);
 }
 
 #[test]
 fn s2_a_reflected_info_is_not_answered() {
-    let (mut responder, now) = (responder(&full()), Instant::now());
+    let mut responder = responder(&full());
+    let now = Instant::now();
     for query in [[0x80], [0x88]] {
         responder.handle_datagram(now, prober_address(), &query);
         for (_, answer) in drain(&mut responder, now) {
@@ -133,7 +138,8 @@ fn s2_a_reflected_info_is_not_answered() {
 
 #[test]
 fn b4_a_reflected_reply_is_not_answered_but_a_padded_query_is() {
-    let (mut responder, now) = (responder(&info(4)), Instant::now());
+    let mut responder = responder(&info(4));
+    let now = Instant::now();
     responder.handle_datagram(now, prober_address(), QUERIES[2]);
     let reply = drain(&mut responder, now).remove(0).1;
     responder.handle_datagram(now, prober_address(), &reply);
@@ -151,7 +157,8 @@ fn b4_a_reflected_reply_is_not_answered_but_a_padded_query_is() {
 #[test]
 fn b3_thousands_of_queries_in_one_datagram_stop_at_the_budget() {
     let mut responder = Responder::new(ResponderConfig::default(), 1, &info(4)).unwrap();
-    let (now, datagram) = (Instant::now(), QUERIES[2].repeat(9_000));
+    let now = Instant::now();
+    let datagram = QUERIES[2].repeat(9_000);
     responder.handle_datagram(now, prober_address(), &datagram);
     assert!(bytes(&drain(&mut responder, now)) <= 65_536);
     assert_eq!(responder.stats().over_budget + responder.stats().over_queue, 1, "the rest is not even looked at");
@@ -173,7 +180,8 @@ fn each_protocol_can_be_switched_off() {
 
 #[test]
 fn a_reply_never_mixes_two_infos() {
-    let (mut responder, now) = (responder(&info(1)), Instant::now());
+    let mut responder = responder(&info(1));
+    let now = Instant::now();
     responder.handle_datagram(now, prober_address(), &[0x80]);
     let mut out = Vec::new();
     responder.poll_transmit(now, &mut out);
@@ -197,7 +205,8 @@ proptest! {
     ) {
         let mut responder = Responder::new(ResponderConfig::default(), 1, &info(4)).unwrap();
         let start = Instant::now();
-        let (mut now, mut drawn) = (start, [0; 8]);
+        let mut now = start;
+        let mut drawn = [0; 8];
         for (delay, host, datagram) in script {
             now += ms(delay);
             let from = SocketAddr::from(([192, 0, 2, host], 1000));

@@ -122,7 +122,9 @@ fn s10_identical_players_are_not_merged() {
 
 /// Probes a server on a network without loss; also returns the number of queries.
 fn exchange(prober: &mut Prober, info: &ServerInfo, server: SocketAddr) -> (ProbeResult, usize) {
-    let (mut responder, mut now, mut sent) = (responder(info), Instant::now(), 0);
+    let mut responder = responder(info);
+    let mut now = Instant::now();
+    let mut sent = 0;
     prober.enqueue(Probe { address: server, query: SESSION, tag: 0 }).unwrap();
     loop {
         now += ms(1);
@@ -141,7 +143,8 @@ fn exchange(prober: &mut Prober, info: &ServerInfo, server: SocketAddr) -> (Prob
 
 #[test]
 fn b6_a_truncated_reply_says_where_it_ends() {
-    let (mut prober, now) = (prober(ProberConfig::default()), Instant::now());
+    let mut prober = prober(ProberConfig::default());
+    let now = Instant::now();
     let mut responder = responder(&info(4));
     prober.enqueue(Probe::new(address(4), Protocol::Bloodmasters.info())).unwrap();
     for (_, query) in drain(&mut prober, now) {

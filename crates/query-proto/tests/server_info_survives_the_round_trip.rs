@@ -12,7 +12,9 @@ use rallypoint_wire::bloodmasters::{GameType, Rules};
 use std::time::Instant;
 
 fn exchange(info: &ServerInfo, query: ServerQuery) -> QueryReply {
-    let (mut prober, mut responder, mut now) = (prober(ProberConfig::default()), responder(info), Instant::now());
+    let mut prober = prober(ProberConfig::default());
+    let mut responder = responder(info);
+    let mut now = Instant::now();
     prober.enqueue(Probe::new(address(1), query)).unwrap();
     for _ in 0..10 {
         now += ms(10);
@@ -131,7 +133,8 @@ proptest! {
     /// Whatever a game's author puts into a text: it is cut, never refused, and what arrives can be shown.
     #[test]
     fn any_text_at_all(name in any::<String>(), player in any::<String>(), repeat in 1usize..100) {
-        let (name, player) = (name.repeat(repeat), player.repeat(repeat));
+        let name = name.repeat(repeat);
+        let player = player.repeat(repeat);
         let info = ServerInfo {
             name: Some(name.clone()),
             description: Some(name.clone()),

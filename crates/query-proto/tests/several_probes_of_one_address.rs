@@ -31,7 +31,8 @@ fn both_protocols_at_one_address() {
 #[test]
 fn a_late_reply_of_one_protocol_does_not_count_for_the_other() {
     for length in 0..200 {
-        let (mut prober, now) = (prober(ProberConfig::default()), Instant::now());
+        let mut prober = prober(ProberConfig::default());
+        let now = Instant::now();
         let mut server = responder(&ServerInfo { website: Some("x".repeat(length)), ..info(4) });
         server.handle_datagram(now, prober_address(), &[7, 0, 13, 1, 2, 3, 4]);
         let late = drain(&mut server, now).remove(0).1;

@@ -10,9 +10,11 @@ use std::time::{Duration, Instant};
 #[test]
 fn each_is_retried_and_then_times_out() {
     for query in [Protocol::Bloodmasters.info(), INFOS, SESSION] {
-        let (mut prober, start) = (prober(ProberConfig::default()), Instant::now());
+        let mut prober = prober(ProberConfig::default());
+        let start = Instant::now();
         prober.enqueue(Probe { address: address(1), query, tag: 77 }).unwrap();
-        let (mut now, mut times) = (start, Vec::new());
+        let mut now = start;
+        let mut times = Vec::new();
         while !prober.is_idle() {
             times.extend(drain(&mut prober, now).iter().map(|_| now - start));
             if let Some(report) = prober.poll_event() {

@@ -97,7 +97,8 @@ fn what_servers_send_is_bounded_in_total() {
     // Every server sends infos of full length, but never all seven, and the results are not taken.
     let used = allocation_counter::measure(|| {
         let config = ProberConfig { packets_per_second: 1_000_000, retries: 0, ..ProberConfig::default() };
-        let (mut prober, mut now) = (prober(config), Instant::now());
+        let mut prober = prober(config);
+        let mut now = Instant::now();
         for number in 0..30_000 {
             prober.enqueue(Probe::new(address(number), INFOS)).unwrap();
         }
@@ -122,7 +123,8 @@ fn what_servers_send_is_bounded_in_total() {
 #[test]
 fn undrained_results_stop_new_probes_and_nothing_else() {
     let config = ProberConfig { max_in_flight: 10, ..ProberConfig::default() };
-    let (mut prober, mut now) = (prober(config), Instant::now());
+    let mut prober = prober(config);
+    let mut now = Instant::now();
     for number in 0..100 {
         prober.enqueue(Probe::new(address(number), Protocol::Bloodmasters.info())).unwrap();
     }
@@ -150,6 +152,7 @@ fn allocations_per_datagram_do_not_depend_on_the_number_of_probes() {
         let used = allocation_counter::measure(|| (0..100).for_each(|_| sweep.turn()));
         used.count_total as f64 / (sweep.prober.stats().received - before) as f64
     };
-    let (few, many) = (allocations(3_000), allocations(200_000));
+    let few = allocations(3_000);
+    let many = allocations(200_000);
     assert!(many < few * 1.2 + 0.1, "{few} and {many} per datagram");
 }

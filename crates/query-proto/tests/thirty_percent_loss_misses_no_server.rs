@@ -7,7 +7,8 @@ use rallypoint_query_proto::{ProberConfig, RttMethod};
 
 #[test]
 fn with_thirty_percent_loss_in_each_direction_every_server_is_found() {
-    let (mut retries, mut missing) = (0, 0);
+    let mut retries = 0;
+    let mut missing = 0;
     for seed in 0..8 {
         let link = Link::default().delay(ms(20)).jitter_reordering(ms(15)).loss(0.3);
         let (mut net, prober) = network(seed, 300, ProberConfig::default(), link);

@@ -18,7 +18,8 @@ struct Timeline {
 }
 
 fn model(config: &ProberConfig, start: Duration) -> Timeline {
-    let (mut at, mut wait) = (Duration::ZERO, config.retry_after.as_secs_f64());
+    let mut at = Duration::ZERO;
+    let mut wait = config.retry_after.as_secs_f64();
     let mut queried = vec![start];
     for _ in 0..config.retries {
         at += Duration::from_secs_f64(wait);
@@ -54,7 +55,8 @@ proptest! {
             deadline,
             ..ProberConfig::default()
         };
-        let (mut prober, start) = (prober(config.clone()), Instant::now());
+        let mut prober = prober(config.clone());
+        let start = Instant::now();
         let mut timelines: BTreeMap<u32, Timeline> = BTreeMap::new();
         let mut plan: Vec<(Instant, u32)> = starts.iter().zip(0..).map(|(at, n)| (start + ms(*at), n)).collect();
         plan.sort_by(|a, b| b.cmp(a));

@@ -59,7 +59,8 @@ async fn mirror(key: &SigningKey, response: Vec<u8>) -> String {
     tokio::spawn(async move {
         loop {
             let (mut stream, _) = listener.accept().await.unwrap();
-            let (public, response) = (public.clone(), response.clone());
+            let public = public.clone();
+            let response = response.clone();
             tokio::spawn(async move {
                 let mut request = [0; 4_096];
                 let read = stream.read(&mut request).await.unwrap();

@@ -80,7 +80,8 @@ async fn ten_thousand_servers_are_scanned_and_none_is_missed() {
     let targets: Vec<Target> = addrs.iter().map(|addr| format!("bloodmasters://{addr}").parse().unwrap()).collect();
     let config = ScanConfig { packets_per_second: 5_000, ..ScanConfig::default() };
     let mut scanner = Scanner::new(config, targets).unwrap();
-    let (mut found, mut failed) = (HashSet::new(), Vec::new());
+    let mut found = HashSet::new();
+    let mut failed = Vec::new();
     scanner
         .scan(|event| match event {
             ScanEvent::Answered(server) => {

@@ -32,7 +32,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut client = PolledChannelClient::connect(addr, options, table)?;
 
     let mut message = ChannelMessage::default();
-    let (mut positions, mut map, mut chat) = (0, 0, 0);
+    let mut positions = 0;
+    let mut map = 0;
+    let mut chat = 0;
     while positions < 60 || map == 0 || chat == 0 {
         // The server's frame: receive, update the game, send.
         server.poll();

@@ -49,7 +49,8 @@ async fn every_player_can_have_a_task_of_its_own() {
     let accepting = server.clone();
     tokio::spawn(async move {
         loop {
-            let (server, joined) = (accepting.clone(), accepting.accept().await);
+            let server = accepting.clone();
+            let joined = accepting.accept().await;
             tokio::spawn(async move {
                 let mut message = Vec::new();
                 while server.recv(joined.player, &mut message).await {

@@ -51,7 +51,9 @@ mod tests {
         const TURN: Duration = Duration::from_micros(5);
         const PAUSE: Duration = Duration::from_micros(100);
         let end = *now + Duration::from_secs_f64(seconds);
-        let (mut turns, mut pauses, mut waiting) = (0, 0, 0.0);
+        let mut turns = 0;
+        let mut pauses = 0;
+        let mut waiting = 0.0;
         while *now < end {
             let received = waiting as usize;
             waiting -= received as f64;

@@ -196,7 +196,8 @@ proptest! {
     fn a_registration_of_document_001(head in head(), entries in entries("[a-c]{0,2}", 22), trailing in vec(any::<u8>(), 0..5)) {
         let table = table_buf(&entries);
         let Head { transport, port, occupancy, .. } = head;
-        let (server_id, lobby_id) = (ServerId::from_bytes(head.server_id), LobbyId::from_bytes(head.lobby_id));
+        let server_id = ServerId::from_bytes(head.server_id);
+        let lobby_id = LobbyId::from_bytes(head.lobby_id);
         let sent = Registration::new(server_id, lobby_id, transport, port, occupancy, table.as_table()).unwrap();
 
         let bytes = emitted(&sent);

@@ -19,7 +19,8 @@ fn registration(entries: &[(&[u8], &[u8])]) -> Vec<u8> {
     entries.iter().for_each(|(key, value)| table.push(key, value).unwrap());
     let id = ServerId::from_bytes([7; 16]);
     let port = 8190.try_into().unwrap();
-    let (lobby, occupancy) = (LobbyId::GANG_GARRISON_2, Occupancy { slots: 24, ..Occupancy::default() });
+    let lobby = LobbyId::GANG_GARRISON_2;
+    let occupancy = Occupancy { slots: 24, ..Occupancy::default() };
     table.push(b"name", b"n").unwrap();
     let new = Registration::new(id, lobby, Transport::Tcp, port, occupancy, table.as_table()).unwrap();
     let mut bytes = Vec::new();

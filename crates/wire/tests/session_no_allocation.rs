@@ -27,7 +27,9 @@ fn parsing_never_allocates() {
 
 #[test]
 fn emitting_into_a_used_buffer_never_allocates() {
-    let (number, index, uid) = (MessageNumber::FIRST, SlotIndex::MAX, Uid::new(7));
+    let number = MessageNumber::FIRST;
+    let index = SlotIndex::MAX;
+    let uid = Uid::new(7);
     let mut out = Vec::with_capacity(4 * 508);
     let emit = || {
         let payload = Payload::new(&[7; 484]).unwrap();

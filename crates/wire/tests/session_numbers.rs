@@ -5,7 +5,9 @@ use rallypoint_wire::session::MessageNumber;
 
 /// "s1 is less than s2" with SERIAL_BITS 32, in the notation of RFC 1982, section 3.2.
 fn is_less(s1: u32, s2: u32) -> bool {
-    let (s1, s2, half) = (u64::from(s1), u64::from(s2), 1u64 << 31);
+    let s1 = u64::from(s1);
+    let s2 = u64::from(s2);
+    let half = 1u64 << 31;
     s1 != s2 && ((s1 < s2 && s2 - s1 < half) || (s1 > s2 && s1 - s2 > half))
 }
 
@@ -18,7 +20,8 @@ fn pair() -> impl Strategy<Value = (u32, u32)> {
 proptest! {
     #[test]
     fn s21_before_is_the_less_of_rfc_1982((one, other) in pair()) {
-        let (a, b) = (MessageNumber::new(one), MessageNumber::new(other));
+        let a = MessageNumber::new(one);
+        let b = MessageNumber::new(other);
         prop_assert_eq!(a.is_before(b), is_less(one, other));
         prop_assert!(!(a.is_before(b) && b.is_before(a)));
         // Neither is before the other only for equal numbers and for numbers 2³¹ apart.

@@ -119,7 +119,9 @@ fn client(datagram: &ClientDatagram<'_>) -> (&'static str, Value) {
         ClientDatagram::Query => ("query", json!({})),
         ClientDatagram::QueryPlayers => ("query_players", json!({})),
         ClientDatagram::Login(login) => {
-            let (revision, username, game) = (login.revision, string(*login.username), string(login.game));
+            let revision = login.revision;
+            let username = string(*login.username);
+            let game = string(login.game);
             match login.key {
                 None => ("login", json!({ "revision": revision, "username": username, "game": game })),
                 Some(key) => (
@@ -171,7 +173,8 @@ fn server(datagram: &ServerDatagram<'_>) -> (&'static str, Value) {
             }),
         ),
         ServerDatagram::LoginSuccess(success) => {
-            let (index, uid) = (success.index.get(), success.uid.get());
+            let index = success.index.get();
+            let uid = success.uid.get();
             match success.grant {
                 Grant::Plain(secret) => ("login_success", json!({ "index": index, "uid": uid, "rand": rand(secret) })),
                 Grant::Encrypted(key) => {

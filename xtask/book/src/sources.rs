@@ -76,9 +76,11 @@ fn adapt_line(line: &str, destination: &impl Fn(&str) -> Destination) -> String 
     let mut adapted = String::new();
     let mut rest = line;
     while let Some(middle) = rest.find("](") {
-        let (before, after) = (&rest[..middle], &rest[middle + 2..]);
+        let before = &rest[..middle];
+        let after = &rest[middle + 2..];
         let (Some(start), Some(end)) = (before.rfind('['), after.find(')')) else { break };
-        let (text, link) = (&before[start + 1..], &after[..end]);
+        let text = &before[start + 1..];
+        let link = &after[..end];
         let is_file = !link.contains("://") && !link.starts_with('#');
         adapted += &before[..start];
         adapted += &match destination(link) {

@@ -45,23 +45,28 @@ pub fn beside_invalid(core: usize, goals: &mut Goals) -> Result<String, Failure>
         "lost in the socket",
         "CPU",
     ]);
-    let (mut p99s, mut missing) = ([Vec::new(), Vec::new()], 0);
+    let mut p99s = [Vec::new(), Vec::new()];
+    let mut missing = 0;
     let _busy = BusyCores::start(core)?;
     // The first round has no invalid datagrams, for comparison.
     for round in 0..=ROUNDS {
         let invalid_per_second = if round == 0 { 0 } else { INVALID_PER_SECOND };
         // Minimal programs: one counts datagrams, the other writes the current list as a constant.
         let reply = lists::download(lobby.addr)?;
-        let (counter, constant) = (Program::minimal_udp(core)?, Program::minimal_tcp(core, &reply)?);
+        let counter = Program::minimal_udp(core)?;
+        let constant = Program::minimal_tcp(core, &reply)?;
         let targets = [
             Target { name: "rallypoint serve", datagrams: &lobby, lists: &lobby },
             Target { name: "minimal loops", datagrams: &counter, lists: &constant },
         ];
         for (target, p99s) in targets.iter().zip(&mut p99s) {
             let is_ours = target.lists.addr == lobby.addr;
-            let (drops, cpu, already) = (target.datagrams.queue()?.drops, target.cpu()?, expected.sent);
+            let drops = target.datagrams.queue()?.drops;
+            let cpu = target.cpu()?;
+            let already = expected.sent;
             let outcome = run(target, reply.len(), invalid_per_second, is_ours.then_some(&mut expected))?;
-            let (drops, used) = (target.datagrams.queue()?.drops - drops, target.cpu()? - cpu);
+            let drops = target.datagrams.queue()?.drops - drops;
+            let used = target.cpu()? - cpu;
             let (sent, lost) = match is_ours {
                 true => (expected.sent - already, expected.missing(&lists::download(lobby.addr)?)),
                 false => (0, 0),
@@ -179,7 +184,8 @@ fn run(
             }
         };
         is_over.store(true, Relaxed);
-        let (invalid, lists) = (invalid.join().expect("no panic")?, lists.join().expect("no panic")?);
+        let invalid = invalid.join().expect("no panic")?;
+        let lists = lists.join().expect("no panic")?;
         sent?;
         // Time for the last change to be published.
         thread::sleep(Duration::from_millis(500));
@@ -189,7 +195,9 @@ fn run(
 
 /// Returns the actual number of datagrams per second.
 fn send_invalid(to: SocketAddr, per_second: u32, is_over: &AtomicBool) -> Result<f64, Failure> {
-    let (mut sender, mut random, start) = (Sender::new(to)?, Random::new(7), Instant::now());
+    let mut sender = Sender::new(to)?;
+    let mut random = Random::new(7);
+    let start = Instant::now();
     let mut noise = [0; 300];
     while !is_over.load(Relaxed) {
         let due = (start.elapsed().as_secs_f64() * f64::from(per_second)) as u64;
@@ -217,7 +225,8 @@ fn send_invalid(to: SocketAddr, per_second: u32, is_over: &AtomicBool) -> Result
 /// Returns the duration of each request in nanoseconds, from connecting to the end of the reply.
 fn request_lists(from: SocketAddr, at_least: usize, is_over: &AtomicBool) -> Result<Vec<f64>, Failure> {
     let mut client = lists::Client::new(&lists::request(), at_least);
-    let (mut random, mut latencies) = (Random::new(9), Vec::new());
+    let mut random = Random::new(9);
+    let mut latencies = Vec::new();
     let pause = Duration::from_secs(1) / LISTS_PER_SECOND;
     while !is_over.load(Relaxed) {
         thread::sleep(pause);
@@ -232,7 +241,8 @@ fn request_lists(from: SocketAddr, at_least: usize, is_over: &AtomicBool) -> Res
 
 /// Spreads the valid registrations over the round.
 fn send_valid(to: SocketAddr, expected: &mut Expected) -> Result<(), Failure> {
-    let (mut sender, mut random) = (Sender::new(to)?, Random::new(11));
+    let mut sender = Sender::new(to)?;
+    let mut random = Random::new(11);
     for step in 0..CHANGED + NEW {
         let server = expected.next(step, &mut random);
         sender.push(address(server), &registration(server, expected.players[server as usize]))?;

@@ -34,7 +34,8 @@ pub fn against_constant(core: usize, goals: &mut Goals) -> Result<String, Failur
     let lobby = Program::lobby(core, &[LONG_LEASE])?;
     register(&lobby, SERVERS)?;
     let reply = download(lobby.addr)?;
-    let (minimal, nginx) = (Program::minimal_tcp(core, &reply)?, Program::nginx(core, &reply)?);
+    let minimal = Program::minimal_tcp(core, &reply)?;
+    let nginx = Program::nginx(core, &reply)?;
     let has_nginx = nginx.is_some();
     let http = b"GET /reply HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let mut loads = vec![
@@ -53,11 +54,13 @@ pub fn against_constant(core: usize, goals: &mut Goals) -> Result<String, Failur
     let column = |at: usize| -> Vec<Vec<f64>> {
         rounds.iter().map(|round| round.iter().map(|numbers| numbers[at]).collect()).collect()
     };
-    let (rates, costs) = (column(0), column(1));
+    let rates = column(0);
+    let costs = column(1);
     let share = |rows: &[Vec<f64>], to: usize| median(&rows.iter().map(|row| row[0] / row[to]).collect::<Vec<_>>());
     // The worse of the two: if the clients are the bottleneck, wall time favours the slower server.
     let mut goal = |name: &str, to: usize, least: f64| {
-        let (by_clock, by_cpu) = (share(&rates, to), 1.0 / share(&costs, to));
+        let by_clock = share(&rates, to);
+        let by_cpu = 1.0 / share(&costs, to);
         goals.add(
             name,
             format!("{:.0} % by wall time, {:.0} % by CPU time", 100.0 * by_clock, 100.0 * by_cpu),
@@ -71,7 +74,8 @@ pub fn against_constant(core: usize, goals: &mut Goals) -> Result<String, Failur
         goal("the same, relative to nginx with a static file", 2, 1.0);
     }
     let mut table = Table::new(&["server", "replies", "bytes", "lobby to this", "CPU each", "lobby to this", "busy"]);
-    let (rate_medians, cost_medians) = (medians(&rates), medians(&costs));
+    let rate_medians = medians(&rates);
+    let cost_medians = medians(&costs);
     for (at, load) in loads.iter().enumerate() {
         table.row([
             load.name.into(),
@@ -211,7 +215,9 @@ struct Load<'a> {
 impl Load<'_> {
     /// Replies per second, and nanoseconds of CPU time per reply.
     fn measure(&self) -> Result<[f64; 2], Failure> {
-        let (cpu, start, is_over) = (self.program.cpu()?, Instant::now(), AtomicBool::new(false));
+        let cpu = self.program.cpu()?;
+        let start = Instant::now();
+        let is_over = AtomicBool::new(false);
         let counts: Vec<Result<u64, Failure>> = thread::scope(|scope| {
             let clients: Vec<_> = (0..CLIENTS)
                 .map(|client| {
@@ -233,8 +239,10 @@ impl Load<'_> {
     }
 
     fn client(&self, number: u64, is_over: &AtomicBool) -> Result<u64, Failure> {
-        let (mut client, mut random) = (Client::new(&self.request, self.at_least), Random::new(number));
-        let (mut replies, mut failures) = (0, 0);
+        let mut client = Client::new(&self.request, self.at_least);
+        let mut random = Random::new(number);
+        let mut replies = 0;
+        let mut failures = 0;
         while !is_over.load(Relaxed) {
             let from = Ipv4Addr::from_bits(Ipv4Addr::new(127, 128, 0, 0).to_bits() + random.below(1 << 22));
             match client.exchange(from, self.program.addr) {

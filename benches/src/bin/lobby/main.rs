@@ -41,7 +41,8 @@ fn measure(names: &[&str]) -> Result<(), Failure> {
         return Err(Failure("a server and its load need a core each, and there is only one".into()));
     };
     pin_this_thread(load)?;
-    let (mut goals, mut sections) = (Goals::new(), String::new());
+    let mut goals = Goals::new();
+    let mut sections = String::new();
     for (name, part) in PARTS.iter().filter(|(name, _)| names.contains(name)) {
         eprintln!("{name}");
         sections += "\n";

@@ -32,7 +32,8 @@ const MEMORY_FOR_ALL: &str = "caps.memory=4294967296";
 /// Compares the lobby with the minimal loop, both with the datagrams of a thousand servers.
 pub fn against_minimal_loop(core: usize, goals: &mut Goals) -> Result<String, Failure> {
     const SERVERS: u32 = 1_000;
-    let (lobby, minimal) = (Program::lobby(core, &[LONG_LEASE, NO_BUDGETS])?, Program::minimal_udp(core)?);
+    let lobby = Program::lobby(core, &[LONG_LEASE, NO_BUDGETS])?;
+    let minimal = Program::minimal_udp(core)?;
     register(&lobby, SERVERS)?;
     let mut loads = [Load::new(&lobby, SERVERS)?, Load::new(&minimal, SERVERS)?];
 
@@ -139,7 +140,8 @@ pub fn by_size(core: usize, goals: &mut Goals) -> Result<String, Failure> {
         ]);
     }
     let worst = |at: usize| median(&rounds.iter().map(|costs| costs[at] / costs[0]).collect::<Vec<_>>());
-    let (middle, large) = (worst(1), worst(2));
+    let middle = worst(1);
+    let large = worst(2);
     let spread = middle.max(large).max(1.0) / middle.min(large).min(1.0);
     goals.add(
         "CPU per refresh with 1,000, 100,000 and 1,000,000 servers: highest relative to lowest",
@@ -204,7 +206,8 @@ impl<'a> Load<'a> {
 
     /// Nanoseconds of CPU time per queued datagram.
     fn bursts(&mut self) -> Result<f64, Failure> {
-        let (mut used, drops) = (Duration::ZERO, self.program.queue()?.drops);
+        let mut used = Duration::ZERO;
+        let drops = self.program.queue()?.drops;
         for _ in 0..BURSTS {
             self.program.halt()?;
             self.send(BURST)?;
@@ -224,14 +227,17 @@ impl<'a> Load<'a> {
     /// Datagrams per second sent and received, the share that was lost, and nanoseconds of CPU time per datagram, when
     /// datagrams are sent as fast as possible.
     fn flood(&mut self) -> Result<Vec<f64>, Failure> {
-        let (sent, drops, cpu) = (self.sender.sent, self.program.queue()?.drops, self.program.cpu()?);
+        let sent = self.sender.sent;
+        let drops = self.program.queue()?.drops;
+        let cpu = self.program.cpu()?;
         let start = Instant::now();
         while start.elapsed() < FLOOD {
             self.send(1_024)?;
         }
         let took = start.elapsed().as_secs_f64();
         self.program.drained()?;
-        let (sent, lost) = ((self.sender.sent - sent) as f64, (self.program.queue()?.drops - drops) as f64);
+        let sent = (self.sender.sent - sent) as f64;
+        let lost = (self.program.queue()?.drops - drops) as f64;
         let used = (self.program.cpu()? - cpu).as_nanos() as f64;
         Ok(vec![sent / took, (sent - lost) / took, lost / sent, used / (sent - lost)])
     }

@@ -26,7 +26,8 @@ pub fn count_datagrams(socket: &UdpSocket, mut report: impl FnMut(u64)) -> io::E
         .map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: BUFFER })
         .collect();
     let mut headers: Vec<libc::mmsghdr> = iovecs.iter_mut().map(header).collect();
-    let (mut count, mut reported) = (0u64, 0);
+    let mut count = 0u64;
+    let mut reported = 0;
     loop {
         // SAFETY: every header points to one iovec and every iovec to its own buffer of the given size. All of them are in
         // vectors that are neither moved nor dropped until this function returns.

@@ -49,7 +49,8 @@ fn serve() -> Result<(), Failure> {
 
 /// The available tools, and the names of those that are missing.
 fn tools(core: usize, files: &Files, port: u16) -> Result<(Vec<Tool>, Vec<&'static str>), Failure> {
-    let (mut tools, mut skipped) = (vec![Tool::Rallypoint, Tool::Session], Vec::new());
+    let mut tools = vec![Tool::Rallypoint, Tool::Session];
+    let mut skipped = Vec::new();
     if portable("rallypoint").is_some() {
         tools.push(Tool::Portable);
     } else {
@@ -87,7 +88,8 @@ fn measure() -> Result<(), Failure> {
     };
     pin_this_thread(server)?;
     let files = Files::new()?;
-    let (mut goals, mut sections) = (Goals::new(), String::new());
+    let mut goals = Goals::new();
+    let mut sections = String::new();
     let servers = Servers::start(Network::default())?;
     let (tools, skipped) = tools(client, &files, servers.port)?;
 
@@ -190,7 +192,8 @@ fn with_loss(core: usize, files: &Files, goals: &mut Goals) -> Result<String, Fa
     let servers = Servers::start(Network { dead: 10, loss: 5 })?;
     let live = (SERVERS - SERVERS.div_ceil(10)) as usize;
     let mut table = Table::new(&["default retries and timeout", "found", "of", "time"]);
-    let (mut missed, mut slowest) = (0, Duration::ZERO);
+    let mut missed = 0;
+    let mut slowest = Duration::ZERO;
     for _ in 0..3 {
         let run = Tool::Rallypoint.query_with_defaults(core, files, servers.port, SERVERS)?;
         missed += live.saturating_sub(run.found);

@@ -13,8 +13,12 @@ use std::{
 pub fn query(port: u16, count: u32, rate: u32) -> io::Result<()> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     sys::prepare(&socket, false)?;
-    let (mut batch, mut answered, mut done) = (Batch::new(), vec![false; count as usize], 0);
-    let (start, mut sent, mut query) = (Instant::now(), 0u32, Vec::new());
+    let mut batch = Batch::new();
+    let mut answered = vec![false; count as usize];
+    let mut done = 0;
+    let start = Instant::now();
+    let mut sent = 0u32;
+    let mut query = Vec::new();
     Query { echo: Echo(*b"mini") }.emit(&mut query);
     while done < count && start.elapsed() < Duration::from_secs(10) {
         let due = (start.elapsed().as_secs_f64() * f64::from(rate)) as u32;

@@ -78,10 +78,13 @@ impl Servers {
         let socket = UdpSocket::bind("0.0.0.0:0")?;
         sys::prepare(&socket, true)?;
         let port = socket.local_addr()?.port();
-        let (is_over, flow) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Flow::default())));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let flow = Arc::new(Mutex::new(Flow::default()));
         let holds = Arc::new(Mutex::new(Holds::default()));
         let thread = std::thread::spawn({
-            let (is_over, flow, holds) = (is_over.clone(), flow.clone(), holds.clone());
+            let is_over = is_over.clone();
+            let flow = flow.clone();
+            let holds = holds.clone();
             move || serve(&socket, network, &is_over, &flow, &holds)
         });
         Ok(Self { port, is_over, flow, holds, thread: Some(thread) })
@@ -123,7 +126,9 @@ fn serve(
     flow: &Mutex<Flow>,
     holds: &Mutex<Holds>,
 ) -> io::Result<()> {
-    let (answers, mut batch, mut random) = (Answers::new(), Batch::new(), Random::new(7));
+    let answers = Answers::new();
+    let mut batch = Batch::new();
+    let mut random = Random::new(7);
     let mut waiting: VecDeque<Waiting> = VecDeque::new();
     while !is_over.load(Relaxed) {
         let now = Instant::now();
@@ -141,7 +146,8 @@ fn serve(
             }
             for bytes in answers.reply_to(bytes) {
                 if random.below(100) >= network.loss {
-                    let (due, arrived) = (now + DELAY, batch.arrived(n));
+                    let due = now + DELAY;
+                    let arrived = batch.arrived(n);
                     waiting.push_back(Waiting { due, arrived, number, reply: Datagram { peer, local, bytes } });
                 }
             }

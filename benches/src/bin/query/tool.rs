@@ -150,7 +150,8 @@ impl Tool {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let start = Instant::now();
         let mut child = command.spawn()?;
-        let (mut found, mut first) = (0, None);
+        let mut found = 0;
+        let mut first = None;
         // The output is not kept: the peak memory that the system reports for a child includes that of this process.
         for line in
             BufReader::new(child.stdout.take().ok_or_else(|| Failure("the process has no standard output".into()))?)
@@ -177,7 +178,9 @@ impl Tool {
         with_common_limits: bool,
     ) -> Result<Command, Failure> {
         let this = env::current_exe()?;
-        let (port_text, count_text, rate_text) = (port.to_string(), count.to_string(), rate.to_string());
+        let port_text = port.to_string();
+        let count_text = count.to_string();
+        let rate_text = rate.to_string();
         Ok(match self {
             Self::Rallypoint | Self::Session | Self::Portable => {
                 let scheme = if self == Self::Session { "session" } else { "bloodmasters" };

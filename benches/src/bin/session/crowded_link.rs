@@ -101,7 +101,8 @@ impl<C: Library> Crowd<C> {
                 let [.., a, b] = number.to_be_bytes();
                 let address = ([10, 0, a, b], 45_555).into();
                 let (server, client) = C::pair(net.now(), address, SIZE);
-                let (server, client) = (net.add(address, server), net.add(([10, 1, a, b], 1_000), client));
+                let server = net.add(address, server);
+                let client = net.add(([10, 1, a, b], 1_000), client);
                 net.pass_bottleneck(client, server, bottleneck);
                 Player { server, client, due: Vec::new(), accepted: 0 }
             })
@@ -169,7 +170,8 @@ impl<C: Library> Crowd<C> {
 
     /// Runs for a period, and returns its start and end, and the wire bytes of that time.
     fn period(&mut self) -> (Instant, Instant, u64) {
-        let (from, before) = (self.net.now(), self.wire());
+        let from = self.net.now();
+        let before = self.wire();
         self.run(PERIOD);
         (from, self.net.now(), self.wire() - before)
     }

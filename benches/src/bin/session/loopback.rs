@@ -44,8 +44,11 @@ pub fn crowd(players: usize) -> f64 {
         (join(&mut server, &mut client, &mut buffer), client)
     };
     let (ids, mut clients): (Vec<PlayerId>, Vec<PolledClient>) = (0..players).map(&mut connect).unzip();
-    let (mut meter, mut received, message) = (Meter::default(), 0, numbered(7, 100));
-    let (start, frames) = (Instant::now(), 180);
+    let mut meter = Meter::default();
+    let mut received = 0;
+    let message = numbered(7, 100);
+    let start = Instant::now();
+    let frames = 180;
     for number in 1..=frames {
         for client in &mut clients {
             client.poll();
@@ -76,7 +79,8 @@ pub fn other<C: Library>(size: usize, frame: Duration, count: u32) -> Cost {
     sockets.iter().for_each(|socket| socket.set_nonblocking(true).expect("a socket that does not wait"));
     let mut now = Instant::now();
     let (mut server, mut client) = C::pair(now, sockets[0].local_addr().expect("an address"), size);
-    let (mut buffer, mut sent) = (Vec::new(), 0);
+    let mut buffer = Vec::new();
+    let mut sent = 0;
     while !server.is_connected() || !client.is_connected() {
         now += ms(17);
         step(&mut client, &sockets[1], now, &mut buffer);
@@ -130,7 +134,8 @@ pub fn quinn(size: usize, packed: bool, count: u32) -> Cost {
         turn(1, &mut client, now);
         turn(0, &mut server, now);
     }
-    let (mut sent, mut message) = (0_u32, numbered(0, size));
+    let mut sent = 0_u32;
+    let mut message = numbered(0, size);
     measure(count, |meter, until| {
         while client.received().len() < until as usize {
             now += ms(1);

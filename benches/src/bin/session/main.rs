@@ -161,7 +161,8 @@ fn bulk() -> String {
 
 fn crowd() -> String {
     let mut text = String::new();
-    let (mut best, mut cells) = ([0; 2], 0);
+    let mut best = [0; 2];
+    let mut cells = 0;
     for disturbance in Disturbance::ALL {
         let headings = ["players, load", NAMES[0], NAMES[1], NAMES[2], NAMES[3], "rallypoint to the best other, after"];
         let mut table = Table::new(&headings);
@@ -256,7 +257,8 @@ fn loopback() -> String {
             costs.push(("system calls alone, one per message", alone));
         }
         for (name, cost) in &costs {
-            let (sender, receiver) = (rate(cost.sender, ""), rate(cost.receiver, ""));
+            let sender = rate(cost.sender, "");
+            let receiver = rate(cost.receiver, "");
             let [first, second] = [ours(|cost| cost.sender, cost), ours(|cost| cost.receiver, cost)];
             table.row([kind.to_owned(), (*name).to_owned(), sender, first, receiver, second]);
         }

@@ -130,7 +130,8 @@ fn measure<C: ModeLibrary>(mode: Mode, conditions: Conditions) -> Option<Figures
         let [.., a, b] = number.to_be_bytes();
         let address = ([10, 0, a, b], 45_555).into();
         let (server, client) = C::pair(net.now(), address, SIZE, mode)?;
-        let (server, client) = (net.add(address, server), net.add(([10, 1, a, b], 1_000), client));
+        let server = net.add(address, server);
+        let client = net.add(([10, 1, a, b], 1_000), client);
         if let Some(bottleneck) = bottleneck {
             net.pass_bottleneck(client, server, bottleneck);
         }
@@ -145,7 +146,8 @@ fn measure<C: ModeLibrary>(mode: Mode, conditions: Conditions) -> Option<Figures
     assert!(is_connected, "no connection");
     net.run_for(ms(500));
     net.set_default_link(Link::default().delay(RTT / 2).loss(conditions.loss));
-    let (before, start) = (net.totals().sent, net.now());
+    let before = net.totals().sent;
+    let start = net.now();
     let frames = (LENGTH.as_nanos() / FRAME.as_nanos()) as u32;
     let mut sent = 0;
     for number in 0..frames {

@@ -36,7 +36,8 @@ impl Server {
         let is_stopped = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&is_stopped);
         let thread = std::thread::spawn(move || {
-            let (mut arrivals, mut message) = (Vec::new(), Vec::new());
+            let mut arrivals = Vec::new();
+            let mut message = Vec::new();
             while !stop.load(Ordering::Relaxed) {
                 server.poll();
                 while let Some(event) = server.next_event(&mut message) {
@@ -160,7 +161,8 @@ fn logins() -> usize {
     let server = Server::start();
     let is_stopped = Arc::new(AtomicBool::new(false));
     let flood = {
-        let (to, stop) = (server.addr, Arc::clone(&is_stopped));
+        let to = server.addr;
+        let stop = Arc::clone(&is_stopped);
         std::thread::spawn(move || flood(to, &stop))
     };
     std::thread::sleep(ms(500));
@@ -186,7 +188,8 @@ fn logins() -> usize {
 /// Sends forged logins, 20 per millisecond, each from an address of its own. Returns how many per second were sent.
 fn flood(to: SocketAddr, is_stopped: &AtomicBool) -> f64 {
     let socket = Arc::new(UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0).into(), 1 << 20).expect("a free port"));
-    let (start, mut sent) = (Instant::now(), 0_u32);
+    let start = Instant::now();
+    let mut sent = 0_u32;
     let mut batch = SendBatch::default();
     let source = Cell::new(0_u32);
     while !is_stopped.load(Ordering::Relaxed) {

@@ -23,14 +23,16 @@ impl<C: Library> Pair<C> {
         let mut net = Network::new(seed);
         net.set_default_link(link);
         let (server, client) = C::pair(net.now(), SERVER.into(), size);
-        let (server, client) = (net.add(SERVER, server), net.add(CLIENT, client));
+        let server = net.add(SERVER, server);
+        let client = net.add(CLIENT, client);
         Self { net, server, client }
     }
 
     /// Creates both sides and connects them.
     pub fn connect(seed: u64, link: Link, size: usize) -> Self {
         let mut pair = Self::start(seed, link, size);
-        let (server, client) = (pair.server, pair.client);
+        let server = pair.server;
+        let client = pair.client;
         let is_connected = pair
             .net
             .run_while(ms(60_000), |net| !net.machine(server).is_connected() || !net.machine(client).is_connected());
@@ -84,8 +86,10 @@ pub fn game<C: Library>(seeds: u64, link: Link, length: Duration) -> Game {
 
 fn play<C: Library>(seed: u64, link: Link, length: Duration, game: &mut Game) {
     let mut pair = Pair::<C>::connect(seed, link, GAME_SIZE);
-    let (client, server) = (pair.client, pair.server);
-    let (before, start) = (pair.wire(), pair.net.now());
+    let client = pair.client;
+    let server = pair.server;
+    let before = pair.wire();
+    let start = pair.net.now();
     let count = (length.as_nanos() / FRAME.as_nanos()) as u32;
     let mut sent = Vec::new();
     for number in 0..count {
@@ -102,7 +106,8 @@ fn play<C: Library>(seed: u64, link: Link, length: Duration, game: &mut Game) {
         net.machine(server).received().len() < count as usize || net.machine(client).received().len() < count as usize
     });
     assert!(arrived, "{}: not everything arrived with seed {seed}", C::NAME);
-    let (there, here) = (pair.net.machine(server).received(), pair.net.machine(client).received());
+    let there = pair.net.machine(server).received();
+    let here = pair.net.machine(client).received();
     game.times.extend(there.times().zip(&sent).chain(here.times().zip(&sent)).map(|(at, sent)| at - *sent));
 }
 
@@ -126,8 +131,10 @@ const BULK_SIZE: usize = 400;
 /// Sends `bytes` bytes in messages of 400 bytes from the server to the client.
 pub fn bulk<C: Library>(seed: u64, link: Link, bytes: u32) -> Bulk {
     let mut pair = Pair::<C>::connect(seed, link, BULK_SIZE);
-    let (client, server) = (pair.client, pair.server);
-    let (before, start) = (pair.wire(), pair.net.now());
+    let client = pair.client;
+    let server = pair.server;
+    let before = pair.wire();
+    let start = pair.net.now();
     let sent_before = pair.net.totals().sent.bytes;
     let count = bytes / BULK_SIZE as u32;
     let mut next = 0;
@@ -155,14 +162,16 @@ pub fn bulk<C: Library>(seed: u64, link: Link, bytes: u32) -> Bulk {
 /// Game traffic in both directions with an outage of 5 s: the time from its end until everything sent before has arrived.
 pub fn recovery<C: Library>(seed: u64, rtt: Duration) -> Duration {
     let mut pair = Pair::<C>::connect(seed, Link::default().delay(rtt / 2), GAME_SIZE);
-    let (client, server) = (pair.client, pair.server);
+    let client = pair.client;
+    let server = pair.server;
     let start = pair.net.now();
     // Not synchronous with the frames.
     let cut = start + ms(2_000) + Duration::from_micros(1_234 * seed);
     pair.net.schedule_at(cut, move |net| net.partition(client, server, true));
     let back = cut + ms(5_000);
     pair.net.schedule_at(back, move |net| net.partition(client, server, false));
-    let (mut number, mut before) = (0, 0);
+    let mut number = 0;
+    let mut before = 0;
     while pair.net.now() < back + ms(1_000) {
         pair.net.run_until(start + FRAME * number);
         if pair.net.now() <= back {

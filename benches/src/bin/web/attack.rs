@@ -35,13 +35,15 @@ pub fn measure(core: usize) -> Result<(String, f64, usize), Failure> {
     let lobby = Lobby::start_with(core, SERVERS, &["web.exempt=[\"127.0.0.1/32\"]"])?;
     let _busy = BusyCores::start(core)?;
     let mut table = Table::new(&["attackers", "their requests", "median", "99 %", "slowest", "refused"]);
-    let (is_over, attempts) = (AtomicBool::new(false), AtomicU64::new(0));
+    let is_over = AtomicBool::new(false);
+    let attempts = AtomicU64::new(0);
     let quiet = Latencies::of_visitors(lobby.http)?;
     table.row(quiet.cells("none", "–".into()));
     let began = Instant::now();
     let attacked = thread::scope(|scope| {
         for number in 0..ATTACKERS {
-            let (is_over, attempts) = (&is_over, &attempts);
+            let is_over = &is_over;
+            let attempts = &attempts;
             scope.spawn(move || attack(number, lobby.http, is_over, attempts));
         }
         thread::sleep(BEFORE);
@@ -92,7 +94,8 @@ impl Latencies {
     /// One visitor. The latencies are in the order of its requests.
     fn of_visitor(from: Ipv4Addr, http: SocketAddr) -> Result<Self, Failure> {
         let mut client = Client::connect_from(from, http)?;
-        let (mut times, mut refused) = (Vec::new(), 0);
+        let mut times = Vec::new();
+        let mut refused = 0;
         for number in 0..REQUESTS {
             let began = Instant::now();
             let status = client.status(PAGES[number % PAGES.len()])?;

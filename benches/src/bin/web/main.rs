@@ -163,7 +163,8 @@ fn queries(core: usize) -> Result<(String, f64), Failure> {
             times.push(began.elapsed().as_secs_f64());
         }
         times.sort_by(f64::total_cmp);
-        let (middle, late) = (times[QUERIES / 2], times[QUERIES * 99 / 100]);
+        let middle = times[QUERIES / 2];
+        let late = times[QUERIES * 99 / 100];
         worst = worst.max(middle);
         table.row([format!("`{query}`"), size.to_string(), nanoseconds(middle * 1e9), nanoseconds(late * 1e9)]);
     }

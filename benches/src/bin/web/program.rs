@@ -75,7 +75,8 @@ impl Lobby {
             let addr = line.strip_prefix(name).and_then(|addr| addr.trim().parse().ok());
             addr.ok_or_else(|| Failure(format!("rallypoint serve did not start: {line:?}")))
         };
-        let (lobby, http) = (addr("lobby udp+tcp")?, addr("http tcp")?);
+        let lobby = addr("lobby udp+tcp")?;
+        let http = addr("http tcp")?;
         let lobby = Self { program, lobby, http };
         lobby.fill(servers)?;
         Ok(lobby)
@@ -104,7 +105,8 @@ impl Lobby {
         let occupancy = Occupancy { players, bots: 0, slots: 24, password: server.is_multiple_of(10) };
         let mut id = [0; 16];
         id[..4].copy_from_slice(&server.to_be_bytes());
-        let (id, lobby) = (ServerId::from_bytes(id), LobbyId::GANG_GARRISON_2);
+        let id = ServerId::from_bytes(id);
+        let lobby = LobbyId::GANG_GARRISON_2;
         let registration = Registration::new(id, lobby, Transport::Udp, PORT, occupancy, table.as_table());
         let mut datagram = Vec::new();
         registration.map_err(|error| Failure(error.to_string()))?.emit(&mut datagram);

@@ -114,8 +114,10 @@ pub fn measure(
 ) -> Result<[f64; 2], Failure> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").into_bytes();
     let connected = (0..clients).map(|_| Client::connect(addr)).collect::<Result<Vec<_>, _>>()?;
-    let (is_over, request) = (AtomicBool::new(false), &request);
-    let (cpu, began) = (cpu_time(server)?, Instant::now());
+    let is_over = AtomicBool::new(false);
+    let request = &request;
+    let cpu = cpu_time(server)?;
+    let began = Instant::now();
     let run = |mut client: Client| -> Result<u64, Failure> {
         let mut answers = 0;
         while !is_over.load(Relaxed) {
@@ -133,7 +135,8 @@ pub fn measure(
         is_over.store(true, Relaxed);
         threads.into_iter().map(|thread| thread.join().expect("a client does not panic")).sum()
     });
-    let (answers, took) = (answers? as f64, began.elapsed().as_secs_f64());
+    let answers = answers? as f64;
+    let took = began.elapsed().as_secs_f64();
     let used = cpu_time(server)? - cpu;
     Ok([answers / took, used.as_nanos() as f64 / answers])
 }

@@ -138,7 +138,9 @@ pub extern "C" fn rpgm_next_event(object: f64) -> f64 {
     with(|state| match Kind::of(handle) {
         Some(kind @ (Kind::Client | Kind::Server)) => {
             let result = state.retry_with_larger_buffer(|state| {
-                let (event, buffer, capacity) = (&raw mut state.event, state.bytes.as_mut_ptr(), state.bytes.len());
+                let event = &raw mut state.event;
+                let buffer = state.bytes.as_mut_ptr();
+                let capacity = state.bytes.len();
                 // SAFETY: the event and the buffer belong to the state.
                 unsafe {
                     match kind {

@@ -22,7 +22,8 @@ pub struct Rows(pub Vec<(u8, u16)>);
 impl ServerSource for Rows {
     fn for_each(&self, f: &mut dyn FnMut(ObservedServer<'_>)) {
         for &(number, players) in &self.0 {
-            let (bots, slots) = (number.into(), 2 * u16::from(number));
+            let bots = number.into();
+            let slots = 2 * u16::from(number);
             f(ObservedServer {
                 id: id(number),
                 lobby: LOBBY,

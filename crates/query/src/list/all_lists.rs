@@ -83,7 +83,9 @@ impl Reads<'_> {
             return;
         }
         let target = Target::Lobby(LobbyAddress { id: Some(list), ..self.lobby.clone() });
-        let (config, sender, count) = (self.config.clone(), self.sender.clone(), self.count.clone());
+        let config = self.config.clone();
+        let sender = self.sender.clone();
+        let count = self.count.clone();
         self.tasks.spawn(async move {
             let on_server = |server: FetchedServer| {
                 if count.fetch_add(1, Ordering::Relaxed) < MAX_SERVERS {

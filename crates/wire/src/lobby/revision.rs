@@ -158,7 +158,8 @@ mod tests {
         for (key, value) in entries {
             table.push(key, value).unwrap();
         }
-        let (id, lobby) = (ServerId::from_bytes([1; 16]), LobbyId::GANG_GARRISON_2);
+        let id = ServerId::from_bytes([1; 16]);
+        let lobby = LobbyId::GANG_GARRISON_2;
         let port = NonZeroU16::new(8_190).unwrap();
         let transport = crate::lobby::Transport::Udp;
         let mut datagram = Vec::new();

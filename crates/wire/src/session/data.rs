@@ -469,16 +469,19 @@ mod tests {
 
     #[test]
     fn s33_two_parts_are_one_payload() {
-        let (head, body) = ([1, 2, 3], [7; 480]);
+        let head = [1, 2, 3];
+        let body = [7; 480];
         let whole = [&head[..], &body[..]].concat();
-        let (mut out, mut parts) = (Vec::new(), Vec::new());
+        let mut out = Vec::new();
+        let mut parts = Vec::new();
         ServerData { number: NUMBER, payload: Payload::new(&whole).unwrap() }.emit(&mut out);
         ServerData::emit_parts(NUMBER, PayloadParts::new(&head, &body).unwrap(), &mut parts);
         let rand = Rand::new(9);
         ClientData { number: NUMBER, index: index(), uid: UID, rand, payload: Payload::new(&whole).unwrap() }
             .emit(&mut out);
         ClientData::emit_parts(NUMBER, index(), UID, rand, PayloadParts::new(&head, &body).unwrap(), &mut parts);
-        let (head, body) = (&head[..2], &body[..450]);
+        let head = &head[..2];
+        let body = &body[..450];
         let whole = [head, body].concat();
         ServerSealed::emit_with(NUMBER, index(), UID, Payload::new(&whole).unwrap(), &mut out, seal).unwrap();
         ServerSealed::emit_with(NUMBER, index(), UID, PayloadParts::new(head, body).unwrap(), &mut parts, seal)

@@ -137,7 +137,8 @@ mod tests {
             assert_eq!(KeyOffer::parse(&field), Err(DecodeError::new("encryption suite", DecodeErrorKind::Unknown)));
         }
         let invalid = Err(DecodeError::new("public key", DecodeErrorKind::Invalid));
-        let (mut even, mut short) = ([0x81; 128], [0x81; 128]);
+        let mut even = [0x81; 128];
+        let mut short = [0x81; 128];
         even[127] = 0x80;
         short[0] = 0x7f;
         assert_eq!(KeyOffer::parse(&even), invalid);

@@ -322,7 +322,8 @@ mod tests {
 
     #[test]
     fn s3_a_title_is_cut_at_the_description_first() {
-        let (short, long) = ("name", "ä".repeat(400));
+        let short = "name";
+        let long = "ä".repeat(400);
         for (name, description) in [(short, &*long), (&*long, short), (&*long, &*long), ("a\0b", short), ("", "")] {
             let title = Title::cut(name, description);
             assert_eq!(Title::new(title.name().as_bytes(), title.description().as_bytes()), Ok(title));

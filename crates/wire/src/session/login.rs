@@ -138,7 +138,8 @@ mod tests {
 
     #[test]
     fn s17_a_login_success_is_never_parsed_as_a_login() {
-        let (uid, rand) = (Uid::from_random([1; 4]).unwrap(), Rand::from_random([0xff; 8]).unwrap());
+        let uid = Uid::from_random([1; 4]).unwrap();
+        let rand = Rand::from_random([0xff; 8]).unwrap();
         let mut bytes = Vec::new();
         LoginSuccess { index: SlotIndex::new(0).unwrap(), uid, grant: Grant::Plain(rand) }.emit(&mut bytes);
         assert_eq!(ClientDatagram::parse(&bytes), Err(DecodeError::new("username", DecodeErrorKind::Truncated)));

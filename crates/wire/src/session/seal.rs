@@ -50,7 +50,8 @@ mod tests {
 
     #[test]
     fn s30_nonce_and_associated_data() {
-        let (index, uid) = (SlotIndex::new(3).unwrap(), Uid::new(0x0102_0304));
+        let index = SlotIndex::new(3).unwrap();
+        let uid = Uid::new(0x0102_0304);
         let data = SealInput::new(MessageNumber::new(0x3fff_ffff), index, uid, 480);
         assert_eq!(data.nonce, [0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0x3f]);
         assert_eq!(data.associated, [0x55, 0xff, 0xff, 0xff, 0x3f, 3, 4, 3, 2, 1, 0xe0, 0x01]);

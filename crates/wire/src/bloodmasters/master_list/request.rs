@@ -31,7 +31,9 @@ impl Request {
     /// Parses the query string without its question mark. Parameters may be in any order, the last of a kind counts, and
     /// unknown ones are ignored; without an action the list is requested (W6).
     pub fn parse(query: &str) -> Result<Self, DecodeError> {
-        let (mut action, mut port, mut time) = (None, None, None);
+        let mut action = None;
+        let mut port = None;
+        let mut time = None;
         for parameter in query.split('&') {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
             match name {
