@@ -138,7 +138,7 @@ impl<C: Library> Crowd<C> {
                 }
                 side.end_frame(now);
             });
-            self.net.with(player.server, |side, now| side.end_frame(now));
+            self.net.with(player.server, Side::end_frame);
         }
         self.net.run_until(end);
     }

@@ -4,7 +4,7 @@ use crate::library::ms;
 use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_session_proto::{
-    Client, ClientConfig, Encryption, Endpoint, EndpointConfig, PlayerId, StreamReader, StreamWriter,
+    Client, ClientConfig, Connection, Encryption, Endpoint, EndpointConfig, PlayerId, StreamReader, StreamWriter,
 };
 use std::{net::SocketAddr, time::Instant};
 
@@ -133,7 +133,7 @@ impl Exchange {
                 }
             }
             Some((writer, _)) => {
-                let size = endpoint.connection(*player).map_or(0, |connection| connection.max_message());
+                let size = endpoint.connection(*player).map_or(0, Connection::max_message);
                 for _ in 0..BATCH {
                     let _ = writer.write(message);
                     if writer.pending() >= size {

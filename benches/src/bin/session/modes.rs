@@ -95,6 +95,9 @@ pub fn tables() -> String {
     )
 }
 
+/// The server and the client of one player.
+type PlayerNodes<C> = (Node<<C as ModeLibrary>::Server>, Node<<C as ModeLibrary>::Client>);
+
 #[derive(Clone, Copy)]
 struct Conditions {
     players: u32,
@@ -125,7 +128,7 @@ fn measure<C: ModeLibrary>(mode: Mode, conditions: Conditions) -> Option<Figures
         let rate = (f64::from(conditions.players) * 60.0 * (DATAGRAM * 8) as f64 / load) as u64;
         net.add_bottleneck(rate, (rate / 80) as usize)
     });
-    let mut players: Vec<(Node<C::Server>, Node<C::Client>)> = Vec::new();
+    let mut players: Vec<PlayerNodes<C>> = Vec::new();
     for number in 0..conditions.players {
         let [.., a, b] = number.to_be_bytes();
         let address = ([10, 0, a, b], 45_555).into();
@@ -138,7 +141,7 @@ fn measure<C: ModeLibrary>(mode: Mode, conditions: Conditions) -> Option<Figures
         players.push((server, client));
     }
     let is_connected = net.run_while(ms(60_000), |net| {
-        let is_pending = |(server, client): &(Node<C::Server>, Node<C::Client>)| {
+        let is_pending = |(server, client): &PlayerNodes<C>| {
             !net.machine(*server).is_connected() || !net.machine(*client).is_connected()
         };
         players.iter().any(is_pending)
@@ -158,7 +161,7 @@ fn measure<C: ModeLibrary>(mode: Mode, conditions: Conditions) -> Option<Figures
                 sent += u64::from(side.send(now, &numbered(number, SIZE)));
                 side.end_frame(now);
             });
-            net.with(*server, |side, now| side.end_frame(now));
+            net.with(*server, Side::end_frame);
         }
     }
     let after = net.totals().sent;
