@@ -84,7 +84,7 @@ pub fn tables() -> String {
         }
     }
     format!(
-        "### Channels\n\nDelivered / 99 % of those arrive within / 99 % of the time the newest is at most so old (ms) \
+        "### Channels\n\nDelivered / 99 % of those arrive within / 99 % of the time the newest is at most this old (ms) \
          (wire bytes per message, with 28 for IP and UDP in every datagram).\n\nOne player:\n\n{loss_table}\n{CROWD} players through one \
          bottleneck with a queue of 100 ms:\n\n{crowd_table}\n60 messages of {SIZE} bytes per second from each client to its server, RTT \
          {RTT:?}, {LENGTH:?}. The load is what datagrams of {DATAGRAM} bytes would cause; above 100 % not everything can arrive. \

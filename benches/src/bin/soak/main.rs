@@ -271,8 +271,8 @@ fn report(rows: &[Row], duration: Duration) -> (String, bool) {
              them with changes, of which some leave and others come every second; {} invalid datagrams per second from random \
              addresses; lists and pages as fast as one client each fetches them with pauses of {:?}; {} list connections and {} \
              event streams that are never read; a reload every {RELOAD_INTERVAL:?}; {RESTARTS} restarts in the first quarter. In rows {} and {} \
-             half of the servers leave at each refresh and the others change, to fill what is bounded (events, filters, caches). Judged \
-             are the rows from {} on: the first two of them, and the last.\n",
+             half of the servers leave at each refresh and the others change, to fill what is bounded (events, filters, caches). The \
+             rows from {} on are judged: the first two of them, and the last.\n",
             servers::SERVERS,
             servers::JUNK_PER_SECOND,
             clients::PAUSE,
