@@ -19,6 +19,7 @@ mod fault;
 mod message_store;
 mod plain_session;
 mod player_session;
+mod priority_group;
 mod rate_limit;
 mod reassembly;
 mod receive_channel;

@@ -5,6 +5,7 @@ use super::{
     bulk_limit::{BulkAdmission, BulkLimit},
     droppable::DroppablePayloads,
     message_store::OutgoingMessage,
+    priority_group::{PriorityGroup, bit},
     receiver::Replies,
     send_channel::{CREDIT_WINDOW, SendChannel},
     urgent_limit::UrgentLimit,
@@ -69,16 +70,6 @@ struct FillState {
     window: u64,
 }
 
-/// Channels of the same priority.
-#[derive(Debug)]
-struct PriorityGroup {
-    channels: Vec<usize>,
-    /// The same as a bit set.
-    set: u32,
-    /// The position in `channels` of the one that is served first.
-    next: usize,
-}
-
 /// The kind of messages in a payload: only whole payloads are dropped, so the two kinds never share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PayloadKind {
@@ -102,19 +93,7 @@ impl Sender {
                 SendChannel::new(index, channel, max)
             })
             .collect();
-        let mut order = Vec::<PriorityGroup>::new();
-        let mut positions: Vec<usize> = (0..channels.len()).collect();
-        positions.sort_by_key(|&position| channels.get(position).map(|channel| channel.priority));
-        for position in positions {
-            let priority = |&other: &usize| channels.get(other).map(|channel| channel.priority);
-            match order.last_mut() {
-                Some(group) if group.channels.first().and_then(priority) == priority(&position) => {
-                    group.channels.push(position);
-                    group.set |= bit(position);
-                }
-                _ => order.push(PriorityGroup { channels: vec![position], set: bit(position), next: 0 }),
-            }
-        }
+        let order = PriorityGroup::of_all(&channels);
         let set_of = |has_mode: fn(ChannelMode) -> bool| {
             let chosen = channels.iter().filter(|channel| has_mode(channel.mode));
             chosen.fold(0, |set, channel| set | 1 << channel.index.get())
@@ -428,7 +407,7 @@ impl Sender {
                 }
             }
             if let Some(turn) = served_last {
-                group.next = if turn + 1 < group.channels.len() { turn + 1 } else { 0 };
+                group.on_served(turn);
             }
         }
         contents
@@ -496,22 +475,6 @@ impl FillState {
         self.in_flight += size as u64;
         self.budget = self.budget.saturating_sub(size);
         self.allowance = self.allowance.saturating_sub(MAX_DATAGRAM);
-    }
-}
-
-/// A bit set with one channel.
-const fn bit(position: usize) -> u32 {
-    1 << position
-}
-
-impl PriorityGroup {
-    /// The channels, beginning with the one that is served first, each with its position in the group.
-    fn turns(&self) -> impl Iterator<Item = (usize, usize)> {
-        let from = |range: std::ops::Range<usize>| {
-            let channels = self.channels.get(range.clone()).unwrap_or_default();
-            range.zip(channels.iter().copied())
-        };
-        from(self.next..self.channels.len()).chain(from(0..self.next))
     }
 }
 
