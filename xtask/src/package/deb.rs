@@ -33,7 +33,7 @@ pub fn package(workspace: &Workspace, built: &Built) -> Result<Vec<PathBuf>, Sto
         name: "rallypoint",
         version: &built.version,
         section: "games",
-        depends: "libc6, libgcc-s1, ca-certificates",
+        depends: &format!("{}, libgcc-s1, ca-certificates", debian::c_library(&built.program)?),
         description: "lobby (master server) for games, and the tools around it\n \
                       Game servers announce themselves, players list them, launchers query them, clients\n join them.",
     };

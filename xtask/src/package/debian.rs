@@ -27,6 +27,28 @@ pub fn is_available() -> bool {
     is_available
 }
 
+/// The C library that a program needs, as a dependency: a system with an older one refuses the package instead of the program.
+pub fn c_library(program: &Path) -> Result<String, Stop> {
+    let bytes = std::fs::read(program).map_err(Stop::while_doing("read the program"))?;
+    Ok(match newest_glibc(&bytes) {
+        Some((major, minor)) => format!("libc6 (>= {major}.{minor})"),
+        None => "libc6".into(),
+    })
+}
+
+/// The newest version of glibc among the names of versions in a program, such as `GLIBC_2.34`.
+fn newest_glibc(program: &[u8]) -> Option<(u32, u32)> {
+    const PREFIX: &[u8] = b"GLIBC_";
+    let version = |name: &[u8]| {
+        let name = std::str::from_utf8(name.strip_prefix(PREFIX)?).ok()?;
+        let (major, minor) = name.split_once('.')?;
+        // The third number of versions such as 2.2.5 does not matter.
+        let minor = minor.split('.').next()?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    };
+    program.split(|byte| *byte == 0).filter_map(version).max()
+}
+
 /// Makes a package of `root`, which is removed.
 pub fn build(control: &Control, root: &Path, packages: &Path) -> Result<PathBuf, Stop> {
     let architecture = match ARCH {
@@ -47,4 +69,16 @@ pub fn build(control: &Control, root: &Path, packages: &Path) -> Result<PathBuf,
     )?;
     files::remove(root)?;
     Ok(package)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_version_of_the_c_library_is_found() {
+        let program = b"\x7fELF\0GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_2.9\0GLIBC_PRIVATE\0a GLIBC_9.9\0";
+        assert_eq!(newest_glibc(program), Some((2, 34)));
+        assert_eq!(newest_glibc(b"static"), None);
+    }
 }

@@ -37,7 +37,7 @@ fn debian(workspace: &Workspace, built: &Built) -> Result<PathBuf, Stop> {
         name: "librallypoint-dev",
         version: &built.version,
         section: "libdevel",
-        depends: "libc6, libgcc-s1",
+        depends: &format!("{}, libgcc-s1", debian::c_library(&built.shared())?),
         description: "sessions, announcing, lists and queries for multiplayer games\n \
                       Shared and static library, header and pkg-config file.",
     };
