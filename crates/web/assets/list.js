@@ -114,7 +114,7 @@ async function load(view, { push = false } = {}) {
     if (view.get("favourites") === "1") fresh.dataset.ids = "1";
     list().replaceWith(fresh);
     form.hidden = page.getElementById("filter")?.hidden ?? false;
-    for (const id of ["games", "maps", "versions", "totals"]) replacePart(id, page);
+    for (const id of ["lobbies", "games", "maps", "versions", "filters-label", "totals"]) replacePart(id, page);
     failures = 0;
     removeIdsFromLinks();
     indexRows();

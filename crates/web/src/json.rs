@@ -68,9 +68,8 @@ pub(crate) struct ServerView<'a> {
     #[schema(required)]
     ping: Option<u64>,
     /// Round-trip time in milliseconds from each node of a cluster to the server, by the name of the node: measured about every five
-    /// minutes. Absent without a cluster, and if no node can measure it.
-    #[serde(skip_serializing_if = "Pings::is_empty")]
-    #[schema(required = false, value_type = HashMap<String, u64>, example = json!({"eu": 12, "us-east": 95}))]
+    /// minutes. Null without a cluster, and if no node can measure it.
+    #[schema(required, value_type = Option<HashMap<String, u64>>, example = json!({"eu": 12, "us-east": 95}))]
     pings: Pings<'a>,
     /// Time of the first registration.
     #[serde(serialize_with = "time")]
@@ -117,14 +116,11 @@ impl PartialEq for Table<'_> {
 #[derive(Debug, PartialEq)]
 struct Pings<'a>(&'a [NodeLatency]);
 
-impl Pings<'_> {
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
 impl Serialize for Pings<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.is_empty() {
+            return serializer.serialize_none();
+        }
         serializer.collect_map(self.0.iter().map(|latency| (&*latency.node, latency.ms())))
     }
 }

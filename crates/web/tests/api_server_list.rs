@@ -47,6 +47,7 @@ fn a_server_has_the_field_names_of_gamedig() {
         "transport": "udp",
         "protocol_id": protocol,
         "ping": null,
+        "pings": null,
         "since": null,
         "origin": "registered",
         "verified": "not_queried",

@@ -131,6 +131,7 @@ fn outcomes_are_shown_to_their_own_address_only() {
     site.send(b"nonsense");
     let response = site.wait_for("/api/v1/outcomes", |response| response["outcomes"].as_array().unwrap().len() == 2);
     assert_eq!(response["address"], "127.0.0.1");
+    assert_eq!(response["silent_nodes"], Value::Array(Vec::new()));
     let [listed, malformed] = [0, 1].map(|index| &response["outcomes"][index]);
     assert_eq!((&listed["code"], &listed["port"], &listed["accepted"]), (&"listed".into(), &8001.into(), &true.into()));
     assert_eq!((&malformed["code"], &malformed["accepted"]), (&"malformed".into(), &false.into()));

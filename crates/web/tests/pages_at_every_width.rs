@@ -113,4 +113,6 @@ fn an_empty_list_shows_how_to_get_into_it_and_fills_by_itself() {
     site.register(&Server::new(1, "First"));
     browser.wait_for("document.querySelector('#rows .v-name')?.textContent === 'First'");
     assert_eq!(browser.run(&format!("return {shown}[0]")), true, "the filters appear with the first server");
+    let lobbies = "return document.querySelectorAll('[name=lobby] option').length";
+    assert_eq!(browser.run(lobbies), 2, "they offer all lobbies, and that of the server");
 }

@@ -142,4 +142,19 @@ mod tests {
         let committed = std::fs::read_to_string(path).unwrap();
         assert!(committed == generated, "crates/web/openapi.json is out of date: run this test with UPDATE_OPENAPI=1");
     }
+
+    /// A field without a value is null: clients need not tell that from a field that is missing.
+    #[test]
+    fn responses_have_all_their_fields() {
+        let document: serde_json::Value = serde_json::from_slice(&DOCUMENT).unwrap();
+        for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+            if name.ends_with("Request") {
+                continue;
+            }
+            let required = schema["required"].as_array().cloned().unwrap_or_default();
+            for field in schema["properties"].as_object().into_iter().flat_map(|fields| fields.keys()) {
+                assert!(required.contains(&field.as_str().into()), "{name}: {field} may be missing");
+            }
+        }
+    }
 }

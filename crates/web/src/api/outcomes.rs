@@ -22,9 +22,7 @@ pub(crate) struct OutcomesResponse {
     pub address: IpAddr,
     /// The outcomes, the latest last: in a cluster, those of all nodes.
     pub outcomes: Vec<RepeatedOutcome>,
-    /// Names of the nodes of a cluster that did not answer in time. Absent if all did.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(required = false)]
+    /// Names of the nodes of a cluster that did not answer in time.
     pub silent_nodes: Vec<String>,
 }
 
@@ -32,9 +30,8 @@ pub(crate) struct OutcomesResponse {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Outcome)]
 pub(crate) struct RepeatedOutcome {
-    /// Name of the node of a cluster that received them. Absent without a cluster.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, value_type = String)]
+    /// Name of the node of a cluster that received them. Null without a cluster.
+    #[schema(required)]
     pub node: Option<String>,
     /// The reason code.
     pub code: &'static str,
