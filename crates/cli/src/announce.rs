@@ -202,7 +202,8 @@ impl<'a> Announcement<'a> {
                 self.was_missing = true;
             }
             ListingStatus::Unknown(text) => {
-                print_stderr(text);
+                let consequence = if self.args.once { "" } else { " The server continues to register." };
+                print_stderr(format_args!("{text}{consequence}"));
                 self.was_missing |= !self.was_listed;
             }
         }

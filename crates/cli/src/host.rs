@@ -16,7 +16,7 @@ use crate::{
     error::CommandError,
     input_lines::{InputLines, too_long_message},
     signals::Signals,
-    stdio::{print_stderr, print_stdout},
+    stdio::{print_line, print_stderr, print_stdout},
 };
 use announcement::RoomAnnouncement;
 use channels::{CHAT, PRESENCE};
@@ -242,7 +242,7 @@ impl RoomServer {
                     }
                     self.server.disconnect(player, &reason);
                 }
-                RoomAction::Log(line) => drop(print_stdout(&format!("{line}\n"))),
+                RoomAction::Log(line) => print_line(&line),
             }
         }
     }

@@ -44,7 +44,11 @@ pub fn run(args: &Args, mut program: Command) -> Result<(), CommandError> {
     };
     let Some(page) = pages(&program).into_iter().find(|(_, page)| page.get_filename() == format!("{wanted}.1")) else {
         let names: Vec<_> = program.get_subcommands().map(Command::get_name).collect();
-        return Err(CommandError::Usage(format!("unknown command; the commands are {}", names.join(", "))));
+        return Err(CommandError::Usage(format!(
+            "there is no command {:?}; the commands are {}",
+            args.command.as_deref().unwrap_or_default(),
+            names.join(", ")
+        )));
     };
     print_stdout(&render(&page)?)
 }

@@ -99,6 +99,11 @@ impl ReportedOutcome {
         self.code == "contested"
     }
 
+    /// Whether the operator of the lobby has banned the server.
+    pub fn is_ban(&self) -> bool {
+        self.code == "banned"
+    }
+
     /// Whether the lobby could not reach the server.
     pub fn is_failed_check(&self) -> bool {
         matches!(&*self.code, "unreachable" | "port_closed")

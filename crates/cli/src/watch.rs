@@ -6,7 +6,8 @@ pub mod tracker;
 
 use crate::{
     browse,
-    error::CommandError,
+    error::{CommandError, with_hint},
+    interactive_scan::lobby_hint,
     mirror_args::MirrorArgs,
     output::terminal::{Style, Terminal, wrap},
     runtime,
@@ -15,7 +16,7 @@ use crate::{
     stdio::print_stderr,
     target_args::{ReadTargets, TargetArgs},
 };
-use event::{Tone, WatchEvent};
+use event::{Tone, WatchEvent, WatchEventKind};
 use first_silences::FirstSilences;
 use jiff::{Timestamp, Zoned};
 use rallypoint_query::Target;
@@ -112,13 +113,12 @@ pub fn time_of_day() -> String {
 /// Prints a line for every event.
 async fn print_events(args: &Args, targets: Vec<Target>) -> Result<(), CommandError> {
     let mut signals = Signals::to_stop().map_err(CommandError::failed)?;
-    let names: Vec<_> = targets.iter().map(ToString::to_string).collect();
-    let mut scanner = args.scan.repeated_scanner(targets, args.interval)?;
+    let mut scanner = args.scan.repeated_scanner(targets.clone(), args.interval)?;
     scanner.set_mirrors(args.mirrors.config(true));
     let mut tracker = ChangeTracker::default();
     let silences = FirstSilences::default();
     let mut printer =
-        EventPrinter { names, is_json: args.jsonl, terminal: Terminal::of_stdout(), silences, error: None };
+        EventPrinter { targets, is_json: args.jsonl, terminal: Terminal::of_stdout(), silences, error: None };
     let mut interval = tokio::time::interval(args.interval);
     // The next pass begins a full interval after one that took longer.
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -153,8 +153,7 @@ async fn print_events(args: &Args, targets: Vec<Target>) -> Result<(), CommandEr
 }
 
 struct EventPrinter {
-    /// Names of the targets.
-    names: Vec<String>,
+    targets: Vec<Target>,
     is_json: bool,
     terminal: Terminal,
     silences: FirstSilences,
@@ -174,8 +173,8 @@ impl EventPrinter {
     }
 
     fn end_pass(&mut self) {
-        let names = &self.names;
-        for line in self.silences.lines(|index| names.get(index).map_or("", |name| &**name)) {
+        let targets = &self.targets;
+        for line in self.silences.lines(|event| line_with_hint(targets, event)) {
             let line = self.text_line(&line, Style::Bad);
             self.write(&line);
         }
@@ -183,16 +182,16 @@ impl EventPrinter {
 
     /// Prints an event without delay: the reader waits for it.
     fn print(&mut self, event: &WatchEvent) {
-        let target = self.names.get(event.target_index).map_or("", |name| &**name);
         let line = if self.is_json {
-            event.json(&Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(), target)
+            let time = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+            event.json(&time, &target_name(&self.targets, event))
         } else {
             let style = match event.kind.tone() {
                 Tone::Good => Style::Good,
                 Tone::Neutral => Style::Plain,
                 Tone::Bad => Style::Bad,
             };
-            self.text_line(&event.line(target), style)
+            self.text_line(&line_with_hint(&self.targets, event), style)
         };
         self.write(&line);
     }
@@ -211,5 +210,42 @@ impl EventPrinter {
         if let Err(error) = writeln!(out, "{line}").and_then(|()| out.flush()) {
             self.error.get_or_insert(error);
         }
+    }
+}
+
+/// The name of the target that an event is about.
+fn target_name(targets: &[Target], event: &WatchEvent) -> String {
+    targets.get(event.target_index).map(ToString::to_string).unwrap_or_default()
+}
+
+/// An event as text, with a hint if a port of a lobby was taken for that of a server.
+fn line_with_hint(targets: &[Target], event: &WatchEvent) -> String {
+    let hint = match &event.kind {
+        WatchEventKind::Silent { error, .. } => lobby_hint(targets.get(event.target_index), error),
+        _ => None,
+    };
+    with_hint(&event.line(&target_name(targets, event)), hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rallypoint_query::{ProbeError, ScannedServer};
+
+    #[test]
+    fn a_port_of_a_lobby_is_recognised() {
+        let target: Target = "play.example.org:29944".parse().unwrap();
+        let Target::Server(address) = &target else { panic!("{target}") };
+        let event = WatchEvent {
+            server: Some(ScannedServer::named(address, 0)),
+            target_index: 0,
+            kind: WatchEventKind::Silent { error: ProbeError::Refused, at_first: true },
+        };
+        let line = line_with_hint(std::slice::from_ref(&target), &event);
+        assert!(line.starts_with("play.example.org:29944: does not answer: refused"), "{line}");
+        assert!(
+            line.ends_with("29944 is the port of a lobby, not of a game server: rallypoint list play.example.org"),
+            "{line}"
+        );
     }
 }

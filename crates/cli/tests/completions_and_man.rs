@@ -44,5 +44,5 @@ fn every_command_has_a_manual_page() {
     assert_eq!(stdout(&run(home.path(), ["man"])), program);
     let unknown = run(home.path(), ["man", "cook"]);
     assert_eq!(unknown.status.code(), Some(2));
-    assert!(stderr(&unknown).contains("unknown command; the commands are serve"), "{}", stderr(&unknown));
+    assert!(stderr(&unknown).contains("there is no command \"cook\"; the commands are serve"), "{}", stderr(&unknown));
 }

@@ -161,10 +161,7 @@ impl ListingMonitor {
             Err(error) => {
                 let port = self.lobby.addrs.first().map_or(0, SocketAddr::port);
                 let hint = port_hints::for_lobby(port).map_or_else(String::new, |hint| format!(" {hint}."));
-                ListingStatus::Unknown(format!(
-                    "cannot fetch the list of {host}: {}{hint} The server continues to register.",
-                    describe_error(&error)
-                ))
+                ListingStatus::Unknown(format!("cannot fetch the list of {host}: {}{hint}", describe_error(&error)))
             }
         }
     }
@@ -419,6 +416,9 @@ fn describe_error(error: &io::Error) -> String {
             "the connection was refused; is it the right lobby (--lobby), and is it running?".into()
         }
         io::ErrorKind::TimedOut => "it did not answer in time.".into(),
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
+            "this machine has no route to it; is there a network connection?".into()
+        }
         _ => format!("{error}."),
     }
 }
@@ -426,6 +426,14 @@ fn describe_error(error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_are_sentences() {
+        for kind in [io::ErrorKind::ConnectionRefused, io::ErrorKind::TimedOut, io::ErrorKind::NetworkUnreachable] {
+            let text = describe_error(&kind.into());
+            assert!(text.ends_with(['.', '?']) && !text.contains("os error"), "{text}");
+        }
+    }
 
     #[test]
     fn a_server_is_gone_and_a_lobby_silent_when_two_checks_in_a_row_found_that() {

@@ -53,7 +53,9 @@ impl ChangeLog {
     pub fn end_pass(&mut self, lists: &[ListStatus]) {
         let events = self.tracker.end_pass();
         self.add(events, lists);
-        for line in self.silences.lines(|index| lists.get(index).map_or("", |list| &*list.name)) {
+        for line in
+            self.silences.lines(|event| event.line(lists.get(event.target_index).map_or("", |list| &*list.name)))
+        {
             self.push(line, Tone::Bad);
         }
         let pass = self.pass;

@@ -1,7 +1,7 @@
 //! Names, games and maps of the pretend servers.
 
 use rallypoint_query_proto::Protocol;
-use rallypoint_wire::lobby::Transport;
+use rallypoint_wire::{bloodmasters::GameType, lobby::Transport};
 
 /// A game that pretend servers run.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub struct Profile {
     /// The beginning of the names of its maps, if it has not all of its game.
     pub maps: &'static str,
     pub reply: Reply,
+    /// The game type of a Bloodmasters server.
+    pub game_type: GameType,
     /// Further keys of its registration.
     pub keys: &'static [(&'static str, &'static str)],
 }
@@ -119,7 +121,9 @@ pub const MAPS: [&[&str]; 5] = [
 ];
 
 const fn server(name: &'static str, game: &'static Game, slots: u16, popularity: u8) -> Profile {
-    Profile { name, game, slots, bots: 0, popularity, password: false, maps: "", reply: Reply::Honest, keys: &[] }
+    let game_type = GameType::DEATHMATCH;
+    let (maps, reply, keys) = ("", Reply::Honest, &[]);
+    Profile { name, game, slots, bots: 0, popularity, password: false, maps, reply, game_type, keys }
 }
 
 pub const SERVERS: &[Profile] = &[
@@ -140,9 +144,9 @@ pub const SERVERS: &[Profile] = &[
     Profile { bots: 8, ..server("Vanguard co-op", &VANGUARD, 8, 40) },
     server("Vanguard testing grounds", &VANGUARD, 16, 5),
     server("Instagib, no lag", &BLOODMASTERS, 12, 55),
-    server("Team deathmatch", &BLOODMASTERS, 16, 45),
+    Profile { game_type: GameType::TEAM_DEATHMATCH, ..server("Team deathmatch", &BLOODMASTERS, 16, 45) },
     server("Gore House", &BLOODMASTERS, 10, 30),
-    server("Scavenger hunt", &BLOODMASTERS, 12, 20),
+    Profile { game_type: GameType::SCAVENGER, ..server("Scavenger hunt", &BLOODMASTERS, 12, 20) },
     server("Old school Bloodmasters", &BLOODMASTERS, 16, 10),
     server("Rookie arena", &BLOODMASTERS, 8, 15),
     server("Tag around the clock", &TAG, 16, 65),

@@ -2,7 +2,8 @@
 
 use super::catalogue::{MAPS, PLAYERS, Profile, Reply, SUFFIXES};
 use fastrand::Rng;
-use rallypoint_query_proto::{Player, ServerInfo, Team};
+use rallypoint_query_proto::{BloodmastersInfo, Player, Protocol, ServerInfo, Team};
+use rallypoint_wire::bloodmasters::{self, GameType};
 
 /// Mean time in seconds until a server changes its map, and until it restarts.
 const MAP_DURATION: u32 = 240;
@@ -10,6 +11,10 @@ const UPTIME: u32 = 1_200;
 
 /// Number of seconds that a restart takes.
 const RESTART: std::ops::Range<u32> = 15..45;
+
+/// The teams, numbered as in Bloodmasters, with their colours.
+const TEAMS: [(bloodmasters::Team, [u8; 3]); 2] =
+    [(bloodmasters::Team::RED, [204, 51, 51]), (bloodmasters::Team::BLUE, [51, 102, 204])];
 
 /// A pretend server.
 #[derive(Clone, Debug)]
@@ -91,13 +96,15 @@ impl PretendServer {
             Reply::FewerPlayers => &self.players[..self.players.len().min(1)],
             Reply::Honest | Reply::Ends => &self.players[..],
         };
-        let teams = [("red", [204, 51, 51]), ("blue", [51, 102, 204])];
+        let is_bloodmasters = game.protocol == Some(Protocol::Bloodmasters);
+        let has_teams = !is_bloodmasters || self.profile.game_type == GameType::TEAM_DEATHMATCH;
+        let teams = if has_teams { &TEAMS[..] } else { &[] };
         // The shown properties of a player depend on the name alone, so they do not change when others come and go.
         let player = |name: &String| {
             let hash = name.bytes().fold(7_u32, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
             Player {
                 name: name.clone(),
-                team: Some((hash >> 4 & 1) as u8),
+                team: has_teams.then_some(TEAMS[hash as usize >> 4 & 1].0.0),
                 ping_ms: Some(20 + (hash % 90) as i32),
                 ..Player::default()
             }
@@ -113,10 +120,15 @@ impl PretendServer {
             max_players: Some(self.profile.slots),
             bots: Some(self.bots()),
             password: Some(self.profile.password),
-            teams: (0..)
-                .zip(teams)
-                .map(|(id, (name, color))| Team { id, name: name.to_owned(), ranked: false, color })
+            teams: teams
+                .iter()
+                .map(|(id, color)| Team { id: id.0, name: id.to_string(), ranked: false, color: *color })
                 .collect(),
+            bloodmasters: is_bloodmasters.then(|| BloodmastersInfo {
+                game_type: self.profile.game_type,
+                max_clients: u8::try_from(self.profile.slots).unwrap_or(u8::MAX),
+                ..BloodmastersInfo::default()
+            }),
             player_list: Some(players.iter().map(player).collect()),
             ..ServerInfo::default()
         }
@@ -128,11 +140,15 @@ impl PretendServer {
         let expected = f64::from(self.profile.popularity) / 100.0 * slots as f64;
         if self.rng.f64() < expected / 600.0 && self.players.len() < slots {
             let first = self.rng.usize(..PLAYERS.len());
+            // A reply of Bloodmasters has no other letters.
+            let is_ascii = self.profile.game.protocol == Some(Protocol::Bloodmasters);
             let name = |offset: usize| {
                 let index = (first + offset) % PLAYERS.len();
                 format!("{}{}", PLAYERS[index], SUFFIXES[(index + self.number) % SUFFIXES.len()])
             };
-            if let Some(name) = (0..PLAYERS.len()).map(name).find(|name| !self.players.contains(name)) {
+            if let Some(name) =
+                (0..PLAYERS.len()).map(name).find(|name| !self.players.contains(name) && (name.is_ascii() || !is_ascii))
+            {
                 self.players.push(name);
                 return true;
             }
@@ -180,6 +196,18 @@ mod tests {
         assert!(count > 50 && names.len() == count, "{count} players have {} names", names.len());
         let flags = servers.iter().find(|server| server.name.contains("Capture the flag")).unwrap();
         assert!(flags.map().starts_with("ctf_"), "{}", flags.map());
+    }
+
+    #[test]
+    fn a_deathmatch_has_no_teams_and_names_fit_into_the_replies_of_their_game() {
+        for profile in SERVERS.iter().filter(|profile| profile.game.protocol == Some(Protocol::Bloodmasters)) {
+            let info = PretendServer::new(*profile, 3, 3).info();
+            let players = info.player_list.unwrap();
+            assert!(players.iter().all(|player| player.name.is_ascii()), "{players:?}");
+            let is_for_teams = profile.name.contains("Team");
+            assert!(players.iter().all(|player| player.team.is_some() == is_for_teams), "{}", profile.name);
+            assert_eq!(info.teams.is_empty(), !is_for_teams, "{}", profile.name);
+        }
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub struct Diagnosis {
     pub is_in_another_list: bool,
     /// Whether the lobby reports that it refused the server.
     pub is_refused: bool,
+    /// Whether it reports that the operator has banned the server.
+    pub is_banned: bool,
     /// Whether it reports that another server registers at the same address and port.
     pub is_contested: bool,
     /// Whether it refused it because it could not reach it.
@@ -329,6 +331,9 @@ impl Diagnosis {
             ));
         }
         match self.test {
+            _ if self.is_banned => {
+                advice.push("The lobby's operator has banned the server: only the operator can lift the ban.".into());
+            }
             _ if self.is_refused => {
                 advice.push("The server registers, but the lobby refuses it: correct what the lobby reports above.".into());
             }
@@ -428,6 +433,9 @@ mod tests {
         assert!(advice(&inside).contains("192.168.1.5 is a private address"));
         let unlisted = diagnosis(vec![address(public, Some(Ok(())), None)], vec![]);
         assert!(advice(&unlisted).contains("--register-test"));
+        let banned = diagnosis(vec![address(public, Some(Ok(())), None)], vec![]);
+        let banned = advice(&Diagnosis { is_refused: true, is_banned: true, ..banned });
+        assert!(banned.contains("only the operator can lift the ban") && !banned.contains("correct what"), "{banned}");
         let refused = advice(&Diagnosis { is_refused: true, ..unlisted });
         assert!(refused.contains("the lobby refuses it") && !refused.contains("it may not register"));
         let no_list = Diagnosis { has_list: false, ..diagnosis(vec![address(public, Some(Ok(())), None)], vec![]) };

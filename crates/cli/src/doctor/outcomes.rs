@@ -7,7 +7,7 @@ use crate::{
 };
 use rallypoint_query::ProbeError;
 use rallypoint_wire::text;
-use std::{num::NonZeroU16, time::Duration};
+use std::{net::IpAddr, num::NonZeroU16, time::Duration};
 
 /// How long a server that another one replaced counts as contested.
 const CONTEST_TIME: Duration = Duration::from_secs(120);
@@ -67,9 +67,10 @@ impl Doctor<'_> {
         &mut self,
         results: &[Result<ReportedOutcomes, ProbeError>],
     ) -> Result<(), CommandError> {
-        for result in results {
+        let addresses: Vec<_> = self.diagnosis.addresses.iter().map(|address| address.ip).collect();
+        for (ip, result) in addresses.into_iter().zip(results) {
             match result {
-                Ok(reported) => self.report_outcomes(reported)?,
+                Ok(reported) => self.report_outcomes(ip, reported)?,
                 Err(error) => {
                     let why = match error {
                         ProbeError::Malformed(why) => format!("gave no useful response: {why}"),
@@ -88,7 +89,7 @@ impl Doctor<'_> {
     }
 
     /// Reports the decisive outcome first, then a few others, newest first.
-    fn report_outcomes(&mut self, reported: &ReportedOutcomes) -> Result<(), CommandError> {
+    fn report_outcomes(&mut self, ip: IpAddr, reported: &ReportedOutcomes) -> Result<(), CommandError> {
         let ReportedOutcomes { outcomes, silent_nodes } = reported;
         if !silent_nodes.is_empty() {
             let names: Vec<_> = silent_nodes.iter().take(MAX_NAMES).map(|name| text::sanitize(name)).collect();
@@ -103,11 +104,11 @@ impl Doctor<'_> {
         let decisive = registration_outcomes::decisive(&candidates, self.diagnosis.port);
         if candidates.is_empty() {
             let text = if !silent_nodes.is_empty() {
-                "the other nodes of the lobby received nothing for this address and port recently"
+                format!("the other nodes of the lobby received nothing for this port from {ip} recently")
             } else if outcomes.is_empty() {
-                "the lobby received nothing from this address recently: no server registers from there"
+                format!("the lobby received nothing from {ip} recently: no server registers from there")
             } else {
-                "the lobby received registrations from this address recently, but not for this port"
+                format!("the lobby received registrations from {ip} recently, but not for this port")
             };
             return self.report.push("outcomes", Severity::Note, text);
         }
@@ -120,11 +121,16 @@ impl Doctor<'_> {
         let first = decisive.map(|outcome| {
             let is_refused = outcome.refused && !may_be_of_another(outcome);
             self.diagnosis.is_refused |= is_refused;
+            self.diagnosis.is_banned |= outcome.is_ban();
             self.diagnosis.is_check_failed |= outcome.is_failed_check();
             (if is_refused { Severity::Problem } else { Severity::Note }, outcome)
         });
         for (severity, outcome) in first.into_iter().chain(others).take(8) {
-            let source = if may_be_of_another(outcome) { ", perhaps for another server at this address" } else { "" };
+            let source = if may_be_of_another(outcome) {
+                format!(", perhaps for another server at {ip}")
+            } else {
+                String::new()
+            };
             self.report.push("outcomes", severity, format!("the lobby reports {outcome}{source}"))?;
         }
         Ok(())

@@ -141,7 +141,10 @@ impl Doctor<'_> {
                 }
             }
         }
-        let nothing = !any_answers
+        let is_tried =
+            self.diagnosis.addresses.iter().any(|address| address.tcp.is_some() || !address.queries.is_empty());
+        let nothing = is_tried
+            && !any_answers
             && transport != Some(Transport::Udp)
             && !results.iter().any(|(_, severity, _)| *severity == Severity::Problem);
         for (step, severity, text) in results {

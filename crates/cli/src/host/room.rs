@@ -304,7 +304,7 @@ impl<P: Copy + PartialEq> Room<P> {
                 match names::sanitize_name(asked) == asked {
                     true => format!("-- another guest has the name {shown:?}"),
                     false => {
-                        format!("-- {shown:?} cannot be used as a name: letters and digits, with - _ . in between, can")
+                        format!("-- {shown:?} cannot be used: a name has letters and digits, with - _ . in between")
                     }
                 },
             );

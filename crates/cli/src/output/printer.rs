@@ -90,7 +90,7 @@ const COLUMNS: [Column; 9] = [
     Column { title: "PLAYERS", right: true, least: 7, preferred: 7, drop: 1, if_different: false },
     Column { title: "MAP", right: false, least: 8, preferred: 12, drop: 3, if_different: false },
     Column { title: "GAME", right: false, least: 6, preferred: 8, drop: 4, if_different: false },
-    Column { title: "LIST", right: false, least: 4, preferred: 8, drop: 5, if_different: true },
+    Column { title: "LIST", right: false, least: 4, preferred: 12, drop: 5, if_different: true },
     Column { title: "PING", right: true, least: 7, preferred: 7, drop: 2, if_different: false },
     // A truncated address is useless: the longest IPv4 address has room in a terminal of 40 columns.
     Column { title: "ADDRESS", right: false, least: 21, preferred: 21, drop: 0, if_different: false },

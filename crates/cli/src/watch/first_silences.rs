@@ -22,11 +22,11 @@ impl FirstSilences {
         }
     }
 
-    /// The lines about them: one for each server if there are few, otherwise one for all. `name` is the name of a target.
-    pub fn lines<'a>(&mut self, name: impl Fn(usize) -> &'a str) -> Vec<String> {
+    /// The lines about them: one for each server if there are few, otherwise one for all. `line` is the line about one.
+    pub fn lines(&mut self, line: impl Fn(&WatchEvent) -> String) -> Vec<String> {
         let events = std::mem::take(&mut self.0);
         if events.len() <= MAX_SINGLE {
-            return events.iter().map(|event| event.line(name(event.target_index))).collect();
+            return events.iter().map(line).collect();
         }
         let mut by_error: BTreeMap<&str, usize> = BTreeMap::new();
         for event in &events {
@@ -61,10 +61,13 @@ mod tests {
         for n in 0..50 {
             silences.take(silent(&format!("r{n}"), ProbeError::Refused));
         }
-        assert_eq!(silences.lines(|_| "a list"), ["200 servers do not answer (50 refused, 150 timed out)"]);
-        assert!(silences.lines(|_| "a list").is_empty());
+        assert_eq!(
+            silences.lines(|event| event.line("a list")),
+            ["200 servers do not answer (50 refused, 150 timed out)"]
+        );
+        assert!(silences.lines(|event| event.line("a list")).is_empty());
         silences.take(silent("h", ProbeError::Refused));
-        let lines = silences.lines(|_| "a list");
+        let lines = silences.lines(|event| event.line("a list"));
         assert!(lines.len() == 1 && lines[0].starts_with("session://h: does not answer: refused"), "{lines:?}");
     }
 

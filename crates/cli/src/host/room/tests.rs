@@ -71,7 +71,7 @@ fn a_guest_with_a_taken_name_is_informed() {
     assert_eq!(sent[2], (0, "-- alice-2 joined".into()));
     room.handle_join(Instant::now(), 2, "Ann Lee");
     let sent = room.sends();
-    assert!(sent[0].1.starts_with("-- \"Ann Lee\" cannot be used as a name: letters"), "{}", sent[0].1);
+    assert!(sent[0].1.starts_with("-- \"Ann Lee\" cannot be used: a name has letters"), "{}", sent[0].1);
     assert_eq!(sent[1], (2, "-- you are Ann-Lee; /help lists the commands".into()));
 }
 
