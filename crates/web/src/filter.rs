@@ -28,10 +28,14 @@ use rallypoint_lobby_proto::PublicId;
 use rallypoint_wire::lobby::LobbyId;
 use std::{fmt, sync::Arc};
 
+/// Maximum number of words that are searched for, each in all texts of all servers. The rest of a search text has no effect.
+const MAX_WORDS: usize = 16;
+
 /// Conditions that servers have to meet. The default has none, so that all servers match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Words that each have to occur in the name, map, game, version, address, or the name of a player.
+    /// Words that each have to occur in the name, map, game, version, address, or the name of a player. The first 16 different
+    /// ones count.
     pub q: Option<String>,
     /// Only servers of this lobby.
     pub lobby: Option<LobbyId>,
@@ -129,7 +133,7 @@ impl<'a> Matcher<'a> {
         });
         Self {
             filter,
-            words: fold(&filter.q).unwrap_or_default().split_whitespace().map(str::to_owned).collect(),
+            words: words(&fold(&filter.q).unwrap_or_default()),
             game: fold(&filter.game),
             map: fold(&filter.map),
             version: fold(&filter.version),
@@ -154,6 +158,17 @@ impl<'a> Matcher<'a> {
             && (is(&self.game, folded.game()) || is(&self.game, folded.game_name()))
             && self.words.iter().all(|word| folded.contains(word))
     }
+}
+
+/// The words of a search text, each once.
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::<String>::new();
+    for word in text.split_whitespace() {
+        if words.len() < MAX_WORDS && !words.iter().any(|known| known == word) {
+            words.push(word.to_owned());
+        }
+    }
+    words
 }
 
 /// The filter as a query string, without the question mark.

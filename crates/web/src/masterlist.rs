@@ -32,7 +32,8 @@ async fn handle_request(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     match Request::parse(query.as_deref().unwrap_or_default()) {
-        Ok(Request::List) => Ok(text(list(&state))),
+        // It looks at all servers of the lobby, so it waits for its turn like a page.
+        Ok(Request::List) => Ok(state.render_limiter.clone().run(client, move || text(list(&state))).await),
         Ok(Request::Update(_)) if method != Method::GET => {
             Err(Problem::new(StatusCode::METHOD_NOT_ALLOWED, "a server announces itself with GET"))
         }

@@ -118,3 +118,6 @@ impl WebService {
         self.0.tasks.iter().for_each(AbortHandle::abort);
     }
 }
+
+#[cfg(test)]
+mod tests;

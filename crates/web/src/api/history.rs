@@ -4,8 +4,9 @@ use super::{
     response,
     schema::{HistoryParameters, HistorySeries, LobbyUuid, PublicIdPath},
 };
-use crate::{filter::InvalidParameter, path_id::PathId, problem::Problem, state::AppState};
+use crate::{filter::InvalidParameter, middleware::ClientAddr, path_id::PathId, problem::Problem, state::AppState};
 use axum::{
+    Extension,
     body::Body,
     extract::{RawQuery, State},
     http::{HeaderMap, HeaderValue, StatusCode},
@@ -41,12 +42,13 @@ const DEFAULT_RANGE: i64 = 24 * 60 * 60;
 )]
 pub(super) async fn server(
     State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
     PathId(id): PathId,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let id = id.parse().map_err(|error| Problem::parameter("id", format!("id: {error}")))?;
-    series(&state, Subject::Server(id), query.as_deref().unwrap_or_default(), &headers).await
+    series(state, client, Subject::Server(id), query.as_deref().unwrap_or_default(), headers).await
 }
 
 /// Servers and players of a lobby over time
@@ -68,12 +70,13 @@ pub(super) async fn server(
 )]
 pub(super) async fn lobby(
     State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
     PathId(id): PathId,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let id = state.settings().names.find(&id).ok_or_else(|| InvalidParameter::no_lobby("id"))?;
-    series(&state, Subject::Lobby(id), query.as_deref().unwrap_or_default(), &headers).await
+    series(state, client, Subject::Lobby(id), query.as_deref().unwrap_or_default(), headers).await
 }
 
 /// Servers and players of all lobbies over time
@@ -94,10 +97,11 @@ pub(super) async fn lobby(
 )]
 pub(super) async fn total(
     State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    series(&state, Subject::Total, query.as_deref().unwrap_or_default(), &headers).await
+    series(state, client, Subject::Total, query.as_deref().unwrap_or_default(), headers).await
 }
 
 /// The parameters of a request.
@@ -108,28 +112,34 @@ struct HistoryQuery {
     is_csv: bool,
 }
 
-async fn series(state: &AppState, subject: Subject, query: &str, headers: &HeaderMap) -> Result<Response, Problem> {
-    let now = unix_now() as UnixSeconds;
-    let query = HistoryQuery::parse(query, now)?;
-    let off = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "this lobby keeps no history");
-    let history = state.history.clone().ok_or_else(off)?;
-    let is_csv = query.is_csv;
-    let is_known = is_known(state, &subject);
-    // On the blocking thread pool, because it reads from the disk.
-    let body = tokio::task::spawn_blocking(move || write(&history, &subject, is_known, &query, now)).await;
-    let failed = |error: &dyn std::fmt::Display| {
-        tracing::warn!(%error, "cannot read the history");
-        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the history cannot be read right now")
-    };
-    let body = match body.map_err(|error| failed(&error))? {
+async fn series(
+    state: Arc<AppState>,
+    client: ClientAddr,
+    subject: Subject,
+    query: &str,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let query = HistoryQuery::parse(query, unix_now() as UnixSeconds)?;
+    // It reads from the disk, so it waits for its turn like a page.
+    Ok(state.render_limiter.clone().run(client, move || read(&state, &subject, &query, &headers)).await)
+}
+
+/// The response, read from the disk.
+fn read(state: &AppState, subject: &Subject, query: &HistoryQuery, headers: &HeaderMap) -> Result<Response, Problem> {
+    let unavailable = |detail| Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail);
+    let history = state.history.as_ref().ok_or_else(|| unavailable("this lobby keeps no history"))?;
+    let body = match write(history, subject, is_known(state, subject), query, unix_now() as UnixSeconds) {
         Err(HistoryError::Missing(_)) => {
-            let detail = "the history is not available yet: try again in a moment";
-            return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail));
+            return Err(unavailable("the history is not available yet: try again in a moment"));
         }
-        body => body.map_err(|error| failed(&error))?,
+        Err(error) => {
+            tracing::warn!(%error, "cannot read the history");
+            return Err(unavailable("the history cannot be read right now"));
+        }
+        Ok(body) => body,
     };
     let body = body.ok_or_else(|| Problem::not_found("nothing of this ID is known; its history may have expired"))?;
-    let content_type = if is_csv { HeaderValue::from_static("text/csv; charset=utf-8") } else { response::JSON };
+    let content_type = if query.is_csv { HeaderValue::from_static("text/csv; charset=utf-8") } else { response::JSON };
     Ok(response::with_content_etag(body.into(), content_type, headers).map(Body::from))
 }
 

@@ -21,7 +21,7 @@ use utoipa::{
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ListParameters {
-    /// Words that each have to occur in the name, map, game, version, address, or the name of a player.
+    /// Words that each have to occur in the name, map, game, version, address, or the name of a player. The first 16 count.
     #[param(max_length = 200, example = "bacon")]
     q: Option<String>,
     /// Only servers of this lobby: its UUID or its name. If there is no such lobby, the response is 404.

@@ -296,3 +296,10 @@ fn the_most_popular_servers_come_first() {
     };
     assert_eq!((names("-popularity"), names("popularity")), ("adc".into(), "dcb".into()));
 }
+
+#[test]
+fn a_search_has_a_bounded_number_of_words() {
+    let many: String = (0..100).map(|number| format!("{} ", char::from_u32(0x4e00 + number).unwrap())).collect();
+    assert_eq!(words(&many).len(), MAX_WORDS);
+    assert_eq!(words("one two one  two"), ["one", "two"]);
+}

@@ -1,9 +1,10 @@
 //! `GET /servers/{id}/badge.svg`: a server in one line, for other sites.
 
 use super::server_row::ServerRow;
-use crate::{path_id::PathId, problem::Problem, state::AppState};
+use crate::{middleware::ClientAddr, path_id::PathId, problem::Problem, state::AppState};
 use askama::Template;
 use axum::{
+    Extension,
     extract::{RawQuery, State},
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
@@ -36,11 +37,20 @@ struct Badge {
 /// With `?graph=1` the badge has a second line with the players of the last 24 hours.
 pub(super) async fn show(
     State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
     PathId(id): PathId,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     let has_graph = query.is_some_and(|query| query.split('&').any(|part| part == "graph=1"));
     let id = id.parse().map_err(|error| Problem::parameter("id", format!("id: {error}")))?;
+    if state.live.snapshot().record(id).is_some() || state.history.is_none() {
+        return Ok(badge(&state, id, has_graph));
+    }
+    // The name of a server that is not listed is read from the disk.
+    Ok(state.render_limiter.clone().run(client, move || badge(&state, id, has_graph)).await)
+}
+
+fn badge(state: &AppState, id: PublicId, has_graph: bool) -> Response {
     let snapshot = state.live.snapshot();
     let settings = state.settings();
     // On another site, an image that shows "offline" is better than a broken one.
@@ -53,7 +63,7 @@ pub(super) async fn show(
             Badge { graph, ..Badge::new(server.name(), server.players(), true) }
         }
         None => {
-            let name = last_name(&state, id).await;
+            let name = last_name(state, id);
             let graph = has_graph.then(String::new);
             Badge { graph, ..Badge::new(name.as_deref().unwrap_or("server"), "offline".into(), false) }
         }
@@ -63,14 +73,12 @@ pub(super) async fn show(
         (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=30")),
     ];
     let svg = badge.render().unwrap_or_default();
-    Ok((headers, svg).into_response())
+    (headers, svg).into_response()
 }
 
 /// The last name of a server that is not listed, from the history.
-async fn last_name(state: &AppState, id: PublicId) -> Option<String> {
-    let history = state.history.clone()?;
-    let read = move || history.summary(&Subject::Server(id), unix_now() as UnixSeconds);
-    let summary = tokio::task::spawn_blocking(read).await.ok()?.ok()??;
+fn last_name(state: &AppState, id: PublicId) -> Option<String> {
+    let summary = state.history.as_ref()?.summary(&Subject::Server(id), unix_now() as UnixSeconds).ok()??;
     Some(summary.name).filter(|name| !name.trim().is_empty())
 }
 

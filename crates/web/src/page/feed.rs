@@ -1,9 +1,10 @@
 //! `GET /feed.atom` and `GET /lobbies/{id}/feed.atom`: newly listed servers as an Atom feed.
 
 use super::{format, layout::site_url, server_row::ServerRow};
-use crate::{path_id::PathId, problem::Problem, state::AppState};
+use crate::{middleware::ClientAddr, path_id::PathId, problem::Problem, state::AppState};
 use askama::Template;
 use axum::{
+    Extension,
     extract::State,
     http::{HeaderMap, HeaderValue, header},
     response::{IntoResponse, Response},
@@ -29,17 +30,23 @@ struct Feed<'a> {
     entries: Vec<ServerRow<'a>>,
 }
 
-pub(super) async fn all(State(state): State<Arc<AppState>>, headers: HeaderMap) -> Response {
-    feed(&state, &headers, None)
+pub(super) async fn all(
+    State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
+    headers: HeaderMap,
+) -> Response {
+    // It looks at all servers, so it waits for its turn like a list.
+    state.render_limiter.clone().run(client, move || feed(&state, &headers, None)).await
 }
 
 pub(super) async fn lobby(
     State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
     PathId(id): PathId,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let id = state.settings().names.find(&id).ok_or_else(|| Problem::not_found("there is no such lobby"))?;
-    Ok(feed(&state, &headers, Some(id)))
+    Ok(state.render_limiter.clone().run(client, move || feed(&state, &headers, Some(id))).await)
 }
 
 fn feed(state: &AppState, headers: &HeaderMap, lobby: Option<LobbyId>) -> Response {

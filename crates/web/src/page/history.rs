@@ -1,4 +1,4 @@
-//! The history as pages show it, read on the blocking thread pool.
+//! The history as pages show it. Reading it waits for the disk, so pages that have it are rendered on the blocking thread pool.
 
 use super::graph::{Graph, Span};
 use crate::{WebSettings, state::AppState};
@@ -31,13 +31,12 @@ pub(super) enum HistorySection {
 }
 
 impl HistorySection {
-    pub async fn read(state: &AppState, subject: Subject, span: Span) -> Self {
-        let Some(history) = state.history.clone() else { return Self::Off };
-        let now = unix_now() as UnixSeconds;
-        match tokio::task::spawn_blocking(move || HistoryView::read(&history, subject, span, now)).await {
-            Ok(Ok(history)) => Self::Available(Box::new(history)),
-            Ok(Err(error)) => Self::Unavailable(error.to_string()),
-            Err(_) => Self::Unavailable("the read was aborted".into()),
+    /// Reads from the disk.
+    pub fn read(state: &AppState, subject: Subject, span: Span) -> Self {
+        let Some(history) = &state.history else { return Self::Off };
+        match HistoryView::read(history, subject, span, unix_now() as UnixSeconds) {
+            Ok(history) => Self::Available(Box::new(history)),
+            Err(error) => Self::Unavailable(error.to_string()),
         }
     }
 

@@ -8,9 +8,10 @@ use super::{
     layout::{Layout, page},
     mirrors::MirrorCard,
 };
-use crate::{WebSettings, path_id::PathId, problem::Problem, state::AppState};
+use crate::{WebSettings, middleware::ClientAddr, path_id::PathId, problem::Problem, state::AppState};
 use askama::Template;
 use axum::{
+    Extension,
     extract::{RawQuery, State},
     http::{HeaderMap, StatusCode},
     response::Response,
@@ -43,9 +44,30 @@ struct LobbyRow {
     totals: Totals,
 }
 
-pub(super) async fn all(State(state): State<Arc<AppState>>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+pub(super) async fn all(
+    State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
     let span = Span::from_query(query.as_deref());
-    let history = HistorySection::read(&state, Subject::Total, span).await;
+    state.render_limiter.clone().run(client, move || all_lobbies(&state, span, &headers)).await
+}
+
+pub(super) async fn one(
+    State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
+    PathId(id): PathId,
+    RawQuery(query): RawQuery,
+) -> Result<Response, PageError> {
+    let unknown = || Problem::not_found("there is no lobby of this name or UUID");
+    let id: LobbyId = state.settings().names.find(&id).ok_or_else(unknown)?;
+    let span = Span::from_query(query.as_deref());
+    Ok(state.render_limiter.clone().run(client, move || one_lobby(&state, id, span)).await)
+}
+
+fn all_lobbies(state: &AppState, span: Span, headers: &HeaderMap) -> Response {
+    let history = HistorySection::read(state, Subject::Total, span);
     let snapshot = state.live.snapshot();
     let settings = state.settings();
     let mut lobbies: Vec<_> = snapshot.lobbies().iter().collect();
@@ -53,21 +75,14 @@ pub(super) async fn all(State(state): State<Arc<AppState>>, RawQuery(query): Raw
     lobbies.truncate(MAX_LOBBIES);
     let row = |(id, totals): (&LobbyId, &Totals)| LobbyRow { id: *id, name: name(id, &settings), totals: *totals };
     let lobbies = lobbies.into_iter().map(row).collect();
-    let layout = Layout::new(&state, "Lobbies", "/lobbies").with_script("lobbies.js").with_feed("/feed.atom");
+    let layout = Layout::new(state, "Lobbies", "/lobbies").with_script("lobbies.js").with_feed("/feed.atom");
     let totals = snapshot.totals();
-    let mirrors = MirrorCard::new(&state, &headers, &settings);
+    let mirrors = MirrorCard::new(state, headers, &settings);
     page(StatusCode::OK, &LobbiesPage { layout, lobby: None, totals, history, span, lobbies, mirrors })
 }
 
-pub(super) async fn one(
-    State(state): State<Arc<AppState>>,
-    PathId(id): PathId,
-    RawQuery(query): RawQuery,
-) -> Result<Response, PageError> {
-    let unknown = || Problem::not_found("there is no lobby of this name or UUID");
-    let id: LobbyId = state.settings().names.find(&id).ok_or_else(unknown)?;
-    let span = Span::from_query(query.as_deref());
-    let history = HistorySection::read(&state, Subject::Lobby(id), span).await;
+fn one_lobby(state: &AppState, id: LobbyId, span: Span) -> Result<Response, PageError> {
+    let history = HistorySection::read(state, Subject::Lobby(id), span);
     let snapshot = state.live.snapshot();
     let settings = state.settings();
     let totals = snapshot.lobbies().get(&id).copied();
@@ -77,7 +92,7 @@ pub(super) async fn one(
         )
         .into());
     }
-    let layout = Layout::new(&state, name(&id, &settings), "/lobbies").with_script("lobbies.js");
+    let layout = Layout::new(state, name(&id, &settings), "/lobbies").with_script("lobbies.js");
     let layout = layout.with_feed(&format!("/lobbies/{id}/feed.atom"));
     let totals = totals.unwrap_or_default();
     let lobbies = Vec::new();

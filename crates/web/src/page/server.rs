@@ -8,9 +8,10 @@ use super::{
     layout::{Layout, LinkPreview, page, site_url},
     server_row::ServerRow,
 };
-use crate::{WebSettings, path_id::PathId, problem::Problem, state::AppState};
+use crate::{WebSettings, middleware::ClientAddr, path_id::PathId, problem::Problem, state::AppState};
 use askama::Template;
 use axum::{
+    Extension,
     extract::{RawQuery, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::Response,
@@ -73,13 +74,18 @@ struct EmbedPage<'a> {
 
 pub(super) async fn show(
     State(state): State<Arc<AppState>>,
+    Extension(client): Extension<ClientAddr>,
     PathId(id): PathId,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
     let id = parse(&id)?;
     let span = Span::from_query(query.as_deref());
-    let history = HistorySection::read(&state, Subject::Server(id), span).await;
+    Ok(state.render_limiter.clone().run(client, move || server_page(&state, id, span, &headers)).await)
+}
+
+fn server_page(state: &AppState, id: PublicId, span: Span, headers: &HeaderMap) -> Result<Response, PageError> {
+    let history = HistorySection::read(state, Subject::Server(id), span);
     let snapshot = state.live.snapshot();
     let settings = state.settings();
     let trends = state.trends.load();
@@ -88,7 +94,7 @@ pub(super) async fn show(
     let server = row.map(|row| ServerRow::new(row, &settings, unix_now()).with_details(&trends, &files));
     let name = server.map(|server| server.name()).or(history.summary().map(|summary| &*summary.name));
     let name = name.ok_or_else(not_listed)?.to_owned();
-    let site_url = site_url(&headers, &settings);
+    let site_url = site_url(headers, &settings);
     let picture = row.and_then(|row| files.map_picture(&row.map)).map(|file| format!("/maps/{}", encode(file)));
     let preview = LinkPreview {
         description: server.as_ref().map_or_else(|| "offline".to_owned(), format::summary),
@@ -96,7 +102,7 @@ pub(super) async fn show(
         image: picture.as_ref().map(|picture| format!("{site_url}{picture}")),
     };
     let server_page = ServerPage {
-        layout: Layout::new(&state, &*name, "/").with_script("server.js").with_preview(preview),
+        layout: Layout::new(state, &*name, "/").with_script("server.js").with_preview(preview),
         id,
         name: &name,
         server,
