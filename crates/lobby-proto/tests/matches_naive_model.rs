@@ -79,9 +79,11 @@ impl Both {
         match *op {
             Op::Register { from, server } => {
                 let proven: Vec<_> = (0..5).filter(|&id| self.registry.is_proven(udp(id).server_id())).collect();
+                let kept: Vec<_> = (0..5).filter(|&id| self.registry.is_kept(udp(id).server_id())).collect();
                 let outcome = self.send(SOURCES[from], &server.server().datagram());
                 let is_proven = |id| proven.contains(&id);
-                let expected = self.model.register(self.now, ip(SOURCES[from]), server, is_proven);
+                let is_kept = |id| kept.contains(&id);
+                let expected = self.model.register(self.now, ip(SOURCES[from]), server, is_proven, is_kept);
                 self.compare_outcome(outcome, expected);
             }
             Op::Unregister { from, id } => {

@@ -9,7 +9,7 @@ use super::{
     seen_endpoints::EndpointKey,
 };
 use crate::{
-    Caps, CheckTarget, RegistrationOutcome,
+    Caps, CheckTarget, ListedServer, RegistrationOutcome,
     entry::{Family, Trust},
     hash::{KeyedHash, KeyedMap},
     index::SlotIndex,
@@ -251,8 +251,9 @@ impl Registry {
         let caps = &self.config.caps;
         let own = || request.own();
         let lobby_of = |slot| self.slots.cold(slot).server.lobby_id;
-        // A server that was displaced takes the place of the victim.
-        let leaving = || victims.slots().filter(|&slot| self.slots.cold(slot).displaced.is_none());
+        // A proven server that was displaced takes the place of the victim.
+        let is_taken = |slot| self.slots.cold(slot).displaced.as_ref().is_some_and(|displaced| displaced.is_proven());
+        let leaving = || victims.slots().filter(|&slot| !is_taken(slot));
         if own().next().is_none() && self.slots.len() >= caps.total.saturating_add(leaving().count()) {
             return Some(Cap::Total);
         }
@@ -313,6 +314,23 @@ impl Registry {
         let extra = if freed > 0 && request.size.bytes <= MODEST { caps.memory / 8 } else { 0 };
         let is_full = needed > freed && others + needed > caps.memory.saturating_add(extra);
         is_full.then_some(Cap::Memory)
+    }
+
+    /// Whether the caps leave room for a server that is kept although it is displaced and not proven.
+    pub(super) fn has_room_for_displaced(&self, source: IpAddr, memory: usize) -> bool {
+        let caps = &self.config.caps;
+        let has_room = |network: &NetworkUsage| {
+            network.memory + memory <= caps.memory_per_network()
+                && (network.endpoints as usize) < caps.servers_per_network()
+        };
+        self.usage.memory + memory <= caps.memory && self.usage.networks.get(&Site::of(source)).is_none_or(has_room)
+    }
+
+    /// Whether there is no room for a server that was displaced and is not proven: others may have come meanwhile.
+    pub(super) fn is_full_for(&self, key: EndpointKey, source: IpAddr, server: &ListedServer) -> bool {
+        let size = BlockSize::of(&server.block);
+        let request = SpaceRequest { source: Some(source), size, ..SpaceRequest::new(key, server.lobby_id) };
+        self.find_cap_reached(&request, &Victims::default()).is_some()
     }
 
     /// The lobbies that would be empty without these servers.

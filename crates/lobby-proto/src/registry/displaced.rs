@@ -1,8 +1,10 @@
-//! Proven servers whose endpoint was taken by an unproven one (W45).
+//! Servers whose endpoint was taken by an unproven one (W45).
 //!
 //! A registration with a new ID replaces the server at the same endpoint (L8), because a restarted server has a new ID. But the
 //! source can be forged, and then the new ID leaves again: it moves to another port, is unregistered or expires. The former
-//! server is therefore kept for the rest of its lease, with its place, and returns when the new one leaves.
+//! server is therefore kept for the rest of its lease, with its place, and returns when the new one leaves: if it is proven, or
+//! if it cannot be checked and has registered more than once. The latter gives way when a cap is reached, like any other server that
+//! is not proven.
 //!
 //! In a cluster (W90), the other nodes learn of the replacement only when the new server is listed. A former server that other
 //! nodes heard returns as they know it, and is then read again from the store.
@@ -31,6 +33,10 @@ pub(crate) struct DisplacedServer {
     pub endpoint: EndpointEntry,
     /// When its lease ends.
     deadline: Tick,
+    /// When it was first registered.
+    admitted: Tick,
+    /// The evidence that it is real.
+    trust: Trust,
     pub server: Arc<ListedServer>,
 }
 
@@ -40,14 +46,27 @@ impl DisplacedServer {
         self.server.public_id()
     }
 
+    /// Whether it has replied to a check or a query.
+    pub fn is_proven(&self) -> bool {
+        self.trust == Trust::Proven
+    }
+
     fn key(&self) -> EndpointKey {
         (self.endpoint.external, self.transport)
     }
 }
 
 impl Registry {
+    /// Whether an entry is kept when its endpoint is taken. A server that cannot be checked has nothing but its registrations to
+    /// prove itself. In a cluster it is not kept: the other nodes do not know how often it has registered.
+    pub(super) fn is_kept_when_displaced(&self, slot: SlotIndex) -> bool {
+        let cold = self.slots.cold(slot);
+        let has_no_check = cold.check.is_none() && self.replication.is_none();
+        cold.trust == Trust::Proven || (has_no_check && self.has_returned(slot))
+    }
+
     /// Removes an entry whose endpoint of one family is taken by another server. Returns the server to be kept, if there is
-    /// one: this one if it is proven, otherwise the one that it has displaced itself.
+    /// one: this one if it is proven, otherwise the one that it has displaced itself, or this one if it cannot be checked.
     pub(super) fn displace(
         &mut self,
         now: Instant,
@@ -59,7 +78,7 @@ impl Registry {
         Family::ALL.into_iter().for_each(|family| self.note_replaced(now, slot, family));
         let hot = self.slots.hot(slot);
         let cold = self.slots.cold(slot);
-        let is_kept = cold.trust == Trust::Proven && hot.states[taken] == EndpointState::Listed;
+        let is_kept = hot.states[taken] == EndpointState::Listed && self.is_kept_when_displaced(slot);
         let displaced = cold.endpoints[taken].filter(|_| is_kept).map(|endpoint| {
             let deadline = hot.deadlines[taken];
             let server = Arc::clone(&cold.server);
@@ -73,6 +92,8 @@ impl Registry {
                 check,
                 endpoint,
                 deadline,
+                admitted: cold.admitted,
+                trust: cold.trust,
                 server,
             })
         });
@@ -87,7 +108,9 @@ impl Registry {
                 self.return_displaced(now, *former);
                 displaced
             }
-            inherited => displaced.or(inherited),
+            // A forger that takes the endpoint twice, and registers in between, does not replace the former server by its own.
+            Some(former) if !displaced.as_ref().is_some_and(|displaced| displaced.is_proven()) => Some(former),
+            _ => displaced,
         }
     }
 
@@ -98,7 +121,11 @@ impl Registry {
             let cold = self.slots.cold_mut(slot);
             let server = cold.server.updated(cold.server.lobby_id, &cold.server.block);
             cold.server = Arc::new(server.with_since(displaced.server.since));
-            return self.prove(slot);
+            if displaced.is_proven() {
+                return self.prove(slot);
+            }
+            cold.admitted = displaced.admitted;
+            return;
         }
         let cold = self.slots.cold(slot);
         if cold.trust == Trust::Proven || cold.displaced.is_some() {
@@ -107,11 +134,17 @@ impl Registry {
         }
         let source = displaced.endpoint.internal.ip;
         let memory = displaced.server.memory();
+        let is_proven = displaced.is_proven();
+        if !is_proven && !self.has_room_for_displaced(source, memory) {
+            return;
+        }
         self.usage.memory += memory;
         self.usage.charge(source, memory);
         self.displaced_by_id.insert(displaced.public_id(), slot);
         self.slots.cold_mut(slot).displaced = Some(displaced);
-        self.trim_source(now, source, slot);
+        if !self.trim_source(now, source, slot, is_proven) && !is_proven {
+            self.take_displaced(slot);
+        }
     }
 
     /// Takes the displaced server of an entry.
@@ -169,8 +202,18 @@ impl Registry {
     /// its next registration.
     pub(super) fn return_displaced(&mut self, now: Instant, displaced: DisplacedServer) {
         let public_id = displaced.public_id();
-        let DisplacedServer { id, has_stand_in_id, is_remote, transport, check, endpoint, deadline, server } =
-            displaced;
+        let DisplacedServer {
+            id,
+            has_stand_in_id,
+            is_remote,
+            transport,
+            check,
+            endpoint,
+            deadline,
+            admitted,
+            trust,
+            server,
+        } = displaced;
         let key = (endpoint.external, transport);
         let reached = self.wheel.tick(now);
         // The lease of a server that other nodes heard is kept in the store.
@@ -179,13 +222,17 @@ impl Registry {
         if deadline <= reached || is_back || self.slots.at_endpoint(key).is_some() {
             return self.read_again(public_id);
         }
+        if trust < Trust::Proven && self.is_full_for(key, endpoint.internal.ip, &server) {
+            return;
+        }
         self.usage.memory += server.memory();
         self.join_lobby(None, server.lobby_id);
         let family = Family::of(endpoint.internal.ip);
         let mut replica = ReplicaState { has_stand_in_id, is_remote: PerFamily::default() };
         replica.is_remote[family] = is_remote;
-        let cold = ColdEntry::new(transport, check, server, reached);
-        let slot = self.slots.insert(id, ColdEntry { trust: Trust::Proven, replica, ..cold });
+        let cold = ColdEntry::new(transport, check, server, admitted);
+        let slot = self.slots.insert(id, ColdEntry { trust, replica, ..cold });
+        self.link_entry(slot);
         self.index_public_id(slot);
         self.slots.bind(key, slot);
         self.charge_endpoint(slot, endpoint.internal.ip);

@@ -212,24 +212,31 @@ impl Registry {
                 self.note_resident(now, slot, family);
             }
         }
+        if self.slots.cold(slot).displaced.as_ref().is_some_and(|displaced| !displaced.is_proven()) {
+            // It is not proven either, and two entries at one endpoint must not take longer to evict than one.
+            self.take_displaced(slot);
+        }
         self.remove(now, slot, UnlistReason::Evicted);
     }
 
-    /// Evicts an unproven entry of a source, other than `keep`, if the source has more endpoints than its cap.
-    pub(super) fn trim_source(&mut self, now: Instant, ip: IpAddr, keep: SlotIndex) {
+    /// Evicts an unproven entry of a source, other than `keep`, if the source has more endpoints than its cap: for a proven
+    /// server any of them, otherwise one that has not returned. Returns whether the cap is kept.
+    pub(super) fn trim_source(&mut self, now: Instant, ip: IpAddr, keep: SlotIndex, is_for_proven: bool) -> bool {
         let lan = Lan::of(ip);
         if self.usage.endpoints(lan) <= self.config.caps.per_address {
-            return;
+            return true;
         }
         let newest = self.usage.sources.get(&lan).and_then(|source| source.newest);
         let chain = (Chain::Source(Family::of(ip)), newest);
         let cold = self.slots.cold(keep);
-        let Some(endpoint) = cold.endpoints[Family::of(ip)] else { return };
+        let Some(endpoint) = cold.endpoints[Family::of(ip)] else { return false };
         let key = (endpoint.external, cold.transport);
         let request = SpaceRequest { known: Some(keep), ..SpaceRequest::new(key, cold.server.lobby_id) };
         let tick = self.wheel.tick(now);
-        if let Some(victim) = self.pick_neighbour(tick, chain, &request, Priority::Former, &Victims::default()) {
+        let priority = if is_for_proven { Priority::Former } else { Priority::Returning };
+        if let Some(victim) = self.pick_neighbour(tick, chain, &request, priority, &Victims::default()) {
             self.evict(now, victim, Cap::Address(ip));
         }
+        self.usage.endpoints(lan) <= self.config.caps.per_address
     }
 }

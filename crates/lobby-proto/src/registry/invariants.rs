@@ -21,6 +21,12 @@ impl Registry {
         self.slots.find(id).is_some_and(|slot| self.slots.cold(slot).trust == Trust::Proven)
     }
 
+    /// Whether a registered server is kept when another one takes its endpoint (W45). For tests: feature `invariants`.
+    #[must_use]
+    pub fn is_kept(&self, id: ServerId) -> bool {
+        self.slots.find(id).is_some_and(|slot| self.is_kept_when_displaced(slot))
+    }
+
     /// Panics if the parts of the registry contradict each other. For tests and fuzzing: feature `invariants`.
     pub fn check_invariants(&self) {
         self.slots.check_invariants();

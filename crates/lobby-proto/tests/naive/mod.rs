@@ -150,7 +150,6 @@ impl Model {
             });
         }
         entry.replaced = None;
-        entry.admitted = reached;
         let is_gone = entry.endpoints.iter().all(Option::is_none) || self.is_banned(&entry);
         if !is_gone {
             self.entries.push(entry);

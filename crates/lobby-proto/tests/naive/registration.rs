@@ -3,13 +3,15 @@
 use super::*;
 
 impl Model {
-    /// `is_proven`: whether a check has reached the server with this ID, which depends on when the registry repeats it.
+    /// `is_proven`: whether a check has reached the server with this ID, which depends on when the registry repeats it. `is_kept`:
+    /// whether it is kept when its endpoint is taken.
     pub fn register(
         &mut self,
         now: Instant,
         from: IpAddr,
         data: RegistrationData,
         is_proven: impl Fn(u128) -> bool,
+        is_kept: impl Fn(u128) -> bool,
     ) -> RegistrationOutcome {
         let from = from.to_canonical();
         if let Some(refusal) = self.refusal(now, from, data) {
@@ -39,7 +41,9 @@ impl Model {
             }
             old.endpoints[1 - usize::from(from.is_ipv6())] = None;
             let is_there = old.endpoints.iter().flatten().any(|endpoint| endpoint.outside == outside);
-            (is_there && is_proven(old.data.id)).then(|| Box::new((old, outside))).or(inherited)
+            let is_old_proven = is_proven(old.data.id);
+            let kept = (is_there && is_kept(old.data.id)).then(|| Box::new((old, outside)));
+            if is_old_proven { kept.or(inherited) } else { inherited.or(kept) }
         });
         if known.is_none() {
             let admitted = self.reached(now);
