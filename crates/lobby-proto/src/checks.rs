@@ -90,9 +90,10 @@ const REMEMBER_REACHABLE: Duration = Duration::from_secs(60 * 60);
 /// How long an outdated bad result is kept as a reason to check other targets first.
 const REMEMBER_UNREACHABLE: Duration = Duration::from_secs(10 * 60);
 
-/// Timeout while other checks wait, unless the target has been reached before. A server that replies at all does so within
-/// this time, even if the first packet is lost and repeated after a second.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum timeout, unless the target has been reached before: the source of its registration may be forged, and every second costs
+/// its target another packet. A server that replies at all does so within this time, even if the first packet is lost and repeated
+/// after a second; the next one would follow after two.
+const FIRST_TIMEOUT: Duration = Duration::from_millis(1_900);
 
 /// One network may have this fraction (1/8) of the checks in flight.
 const SITE_SHARE: usize = 8;
@@ -311,8 +312,7 @@ impl Checks {
             self.in_flight += 1;
             self.total.take(now);
             self.stats.started += 1;
-            let is_busy = !is_proven && self.queue.len() > config.in_flight;
-            let timeout = if is_busy { config.timeout.min(BUSY_TIMEOUT) } else { config.timeout };
+            let timeout = if is_proven { config.timeout } else { config.timeout.min(FIRST_TIMEOUT) };
             return Some(CheckRequest { target, timeout });
         }
         None

@@ -75,7 +75,7 @@ pub struct CheckConfig {
     pub enabled: bool,
     /// Networks whose servers are listed without a check. Default: none.
     pub exempt: NetworkSet,
-    /// Timeout of a check. 100 ms to 60 s; default 5 s.
+    /// Timeout of a check of a server that was reached before; others have at most 1.9 s. 100 ms to 60 s; default 5 s.
     pub timeout: Duration,
     /// How long a successful check is valid before it is repeated in the background. 1 s to 24 h; default 5 minutes.
     pub keep: Duration,

@@ -222,7 +222,7 @@ fn table() -> Vec<Setting> {
             "Whether a server is listed only after the lobby has reached it: TCP servers by a connection, servers \
              with x-query by a query.";
         LIVE "checks.exempt": networks() => check_exempt, "Networks whose servers are listed without a check.";
-        LIVE "checks.timeout": tenth_to(60) => registry.checks.timeout, "Time limit for one check.";
+        LIVE "checks.timeout": tenth_to(60) => registry.checks.timeout, "Time limit for one check of a server that was reached before. For others it is at most 1.9 s: the source of their registration may be forged.";
         LIVE "checks.keep": seconds(1, day) => registry.checks.keep,
             "Time a successful check stays valid before it is renewed in the background.";
         LIVE "checks.retry": seconds(1, day) => registry.checks.retry,
