@@ -148,22 +148,22 @@ fn w45_displaced_servers_that_are_not_proven_stay_within_the_caps() {
     let mut config = rallypoint_lobby_proto::Config::default();
     config.caps.total = TOTAL;
     let mut lobby = Lobby::new(config);
-    let source = |number: u128| format!("198.51.{number}.1");
+    let source = |number: u128| ip(&format!("198.51.{number}.1"));
     let mut id = 1_000;
     for _ in 0..5 {
         for number in 0..TOTAL as u128 {
             // Each takes the endpoint of the one before, which has returned, and moves to another port.
             id += 1;
             let server = udp(id).port(PORT);
-            lobby.register(&source(number), &server);
+            lobby.register(source(number), &server);
             lobby.wait(ms(100));
         }
         lobby.wait(secs(15));
         for number in 0..TOTAL as u128 {
             let server = udp(id + 1 + number - TOTAL as u128);
-            lobby.register(&source(number), &server.port(PORT));
-            lobby.register(&source(number), &udp(id + 100 + number).port(PORT));
-            lobby.register(&source(number), &udp(id + 100 + number).port(PORT + 1));
+            lobby.register(source(number), &server.port(PORT));
+            lobby.register(source(number), &udp(id + 100 + number).port(PORT));
+            lobby.register(source(number), &udp(id + 100 + number).port(PORT + 1));
             lobby.registry.check_invariants();
             assert!(lobby.stats().registered <= TOTAL, "{}", lobby.stats().registered);
         }
