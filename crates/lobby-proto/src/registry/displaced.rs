@@ -121,10 +121,10 @@ impl Registry {
             let cold = self.slots.cold_mut(slot);
             let server = cold.server.updated(cold.server.lobby_id, &cold.server.block);
             cold.server = Arc::new(server.with_since(displaced.server.since));
-            if displaced.is_proven() {
-                return self.prove(slot);
-            }
             cold.admitted = displaced.admitted;
+            if displaced.is_proven() {
+                self.prove(slot);
+            }
             return;
         }
         let cold = self.slots.cold(slot);

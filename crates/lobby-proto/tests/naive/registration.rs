@@ -59,6 +59,9 @@ impl Model {
         // A proof at another address or port no longer counts.
         let stays = before.endpoints[usize::from(from.is_ipv6())].is_some_and(|endpoint| endpoint.inside == inside);
         let is_proven_here = stays && is_proven(data.id);
+        if let Some(displaced) = displaced.as_ref().filter(|displaced| displaced.0.data.id == data.id) {
+            self.entries[at].admitted = displaced.0.admitted;
+        }
         if let Some(displaced) = displaced.filter(|displaced| displaced.0.data.id != data.id && !is_proven_here)
             && self.entries[at].displaced.is_none()
         {
