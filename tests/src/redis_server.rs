@@ -51,6 +51,15 @@ impl RedisServer {
     /// If it does not start.
     #[must_use]
     pub fn start_sentinel(master: &Self) -> Self {
+        Self::start_sentinel_with(master, "")
+    }
+
+    /// The same with further lines of its configuration.
+    ///
+    /// # Panics
+    /// If it does not start.
+    #[must_use]
+    pub fn start_sentinel_with(master: &Self, settings: &str) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let port = ReservedPort::new();
         let number = port.number;
@@ -58,7 +67,7 @@ impl RedisServer {
         let monitor = format!("sentinel monitor main 127.0.0.1 {} 1", master.port());
         let text = format!(
             "bind 127.0.0.1\nport {number}\n{monitor}\nsentinel down-after-milliseconds main 1000\n\
-             sentinel failover-timeout main 5000\n"
+             sentinel failover-timeout main 5000\n{settings}\n"
         );
         fs::write(&file, text).expect("a writable directory");
         let mut command = Command::new("redis-server");

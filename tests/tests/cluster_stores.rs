@@ -33,6 +33,21 @@ fn sentinel_names_the_store() {
     wait_until_listed(&nodes, &["a"]);
 }
 
+/// Sentinel can require the password of the store, or its own, which is then that of the store.
+#[test]
+fn sentinel_with_a_password_names_the_store() {
+    let Some(store) = RedisServer::start(&["--requirepass", "hunter2"]) else { return };
+    let sentinel = RedisServer::start_sentinel_with(&store, "sentinel auth-pass main hunter2\nrequirepass hunter2");
+    let url = |user: &str| format!("redis+sentinel://{user}127.0.0.1:{}/main", sentinel.port());
+    let nodes = ["a", "b"].map(|name| node(&url(":hunter2@"), name).start());
+    nodes[0].register(&GameServer::named("a"));
+    wait_until_listed(&nodes, &["a"]);
+    for user in ["", ":hunter3@"] {
+        let text = crate::cluster_unusable_stores::refusal(&url(user));
+        assert!(text.contains("user or password: check them in its address"), "{text}");
+    }
+}
+
 /// Sentinel names the replica that replaces a master; what the master had not replicated is written again.
 #[test]
 fn sentinel_names_another_store_after_a_failover() {
@@ -68,14 +83,27 @@ pub struct EncryptedStore {
 
 impl EncryptedStore {
     pub fn start() -> Option<Self> {
+        Self::start_with("no")
+    }
+
+    /// A store whose clients need a certificate (`yes`) or not (`no`).
+    pub fn start_with(client_certificates: &str) -> Option<Self> {
         let certificate = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name).display().to_string();
         fs::write(path("cert.pem"), certificate.cert.pem()).unwrap();
         fs::write(path("key.pem"), certificate.signing_key.serialize_pem()).unwrap();
         let (cert, key) = (path("cert.pem"), path("key.pem"));
-        let files =
-            ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-ca-cert-file", &cert, "--tls-auth-clients", "no"];
+        let files = [
+            "--tls-cert-file",
+            &cert,
+            "--tls-key-file",
+            &key,
+            "--tls-ca-cert-file",
+            &cert,
+            "--tls-auth-clients",
+            client_certificates,
+        ];
         let server = RedisServer::start(&files)?;
         Some(Self { server, certificate: cert, directory })
     }

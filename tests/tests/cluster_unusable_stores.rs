@@ -1,7 +1,7 @@
 //! A store that a node cannot use: it exits at its start with one sentence that says what to do, after a few seconds at most.
 
 use crate::cluster_stores::EncryptedStore;
-use rallypoint_harness::{CLUSTER_SECRET, RedisServer, rallypoint, stderr};
+use rallypoint_harness::{CLUSTER_SECRET, RedisServer, eventually, rallypoint, stderr};
 use std::{
     io::{Read, Write},
     net::{TcpListener, TcpStream},
@@ -10,9 +10,16 @@ use std::{
 
 /// The sentence with which a node exits.
 #[track_caller]
-fn refusal(url: &str) -> String {
+pub fn refusal(url: &str) -> String {
+    refusal_with(url, &[])
+}
+
+/// The same with these variables of the environment.
+#[track_caller]
+fn refusal_with(url: &str, variables: &[(&str, &str)]) -> String {
     let home = tempfile::tempdir().unwrap();
     let mut command = rallypoint(home.path());
+    command.envs(variables.iter().copied());
     command.args(["serve", "--lobby", "127.0.0.1:0", "--legacy", "off", "--http", "off", "--cluster", url]);
     let output = command.env("RALLYPOINT_CLUSTER_SECRET", CLUSTER_SECRET).output().unwrap();
     let text = stderr(&output);
@@ -114,6 +121,28 @@ fn an_encrypted_and_an_unencrypted_port() {
     assert!(text.contains("requires TLS: write rediss://"), "{text}");
     let text = refusal(&plain.url().replace("redis", "rediss"));
     assert!(text.contains("does not use TLS: write redis://"), "{text}");
+}
+
+/// As Redis does with TLS unless it is configured otherwise.
+#[test]
+fn a_store_that_requires_certificates_of_its_clients() {
+    let Some(store) = EncryptedStore::start_with("yes") else { return };
+    let url = format!("rediss://127.0.0.1:{}", store.server.port());
+    let text = refusal_with(&url, &[("SSL_CERT_FILE", &store.certificate)]);
+    assert!(text.contains("requires a certificate of its clients"), "{text}");
+}
+
+/// A script of another program occupies the store, for longer than it lets others wait.
+#[test]
+fn a_store_that_is_busy_with_a_script() {
+    let Some(store) = RedisServer::start(&["--busy-reply-threshold", "1"]) else { return };
+    thread::scope(|scope| {
+        scope.spawn(|| store.command(&["EVAL", "while true do end", "0"]));
+        eventually("the script is running", || store.command(&["PING"]).contains("BUSY"));
+        let text = refusal(&store.url());
+        let _ = store.command(&["SCRIPT", "KILL"]);
+        assert!(text.contains("is occupied by a script of another program"), "{text}");
+    });
 }
 
 /// A number of a database that the store does not have, and the parts of another kind of store.

@@ -26,8 +26,7 @@ use crate::{
 };
 use connection::Connector;
 use rallypoint_lobby_proto::PublicId;
-use redis::{Cmd, Pipeline, RedisError, Value};
-
+use redis::{Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
 use scripts::{Script, Scripts};
 use std::time::Duration;
 
@@ -102,7 +101,17 @@ impl StoreClient {
             _ => REQUEST_TIMEOUT,
         };
         let url = self.connector.url();
-        let reply = tokio::time::timeout(wait, self.try_execute(connection, request)).await;
+        let execute = async {
+            match self.try_execute(connection, request).await {
+                // An operator has deleted all scripts, or a failover to a server that has none was not noticed.
+                Err(error) if is_without_script(&error) => {
+                    self.load_scripts(connection).await.map_err(|_| error)?;
+                    self.try_execute(connection, request).await
+                }
+                reply => reply,
+            }
+        };
+        let reply = tokio::time::timeout(wait, execute).await;
         let reply = reply.map_err(|_| error::timeout(url))?;
         match reply {
             Ok(reply) => reply.ok_or_else(|| error::unexpected(url)),
@@ -201,11 +210,7 @@ impl StoreClient {
                 }
                 Ok(replies::fetched(connection.query(&command).await?))
             }
-            Request::Scan { cursor } => {
-                let mut command = self.script(Script::Scan);
-                command.arg(cursor.to_string()).arg(SCAN_SIZE);
-                Ok(replies::scanned(connection.query(&command).await?))
-            }
+            Request::Scan { cursor } => self.scan(connection, *cursor).await,
             Request::Bans => {
                 let mut command = self.script(Script::Bans);
                 command.arg(MAX_BANS);
@@ -221,6 +226,22 @@ impl StoreClient {
                 }
             }
         }
+    }
+
+    /// Reads a part of all entries, and deletes those that are not valid: the nodes of these servers write them again.
+    async fn scan(&self, connection: &mut StoreConnection, cursor: u64) -> Result<Option<Reply>, RedisError> {
+        let mut command = self.script(Script::Scan);
+        command.arg(cursor.to_string()).arg(SCAN_SIZE);
+        let Some(part) = replies::scanned(connection.query(&command).await?) else { return Ok(None) };
+        if !part.unreadable.is_empty() {
+            let mut command = self.script(Script::Discard);
+            for (id, value) in &part.unreadable {
+                command.arg(id).arg(value);
+            }
+            let _: Value = connection.query(&command).await?;
+        }
+        let malformed = part.deleted.saturating_add(part.unreadable.len() as u64);
+        Ok(Some(Reply::Scanned { cursor: part.cursor, entries: part.entries, malformed }))
     }
 
     /// Renews leases. A lease that does not exist is not created: the server of it has to be written again.
@@ -282,6 +303,15 @@ impl StoreClient {
             }
         }
     }
+}
+
+/// Whether the store does not have a script that it should execute.
+fn is_without_script(error: &RedisError) -> bool {
+    let code = ServerErrorKind::NoScript;
+    // A failed pipeline has the errors of its commands.
+    let errors = error.clone().into_server_errors();
+    let has_code = errors.is_some_and(|errors| errors.iter().any(|(_, error)| error.kind() == Some(code)));
+    error.kind() == ErrorKind::Server(code) || has_code
 }
 
 /// Whether the store ended a request that was waiting, because its role has changed. Whether it can still be used, the next request

@@ -3,6 +3,7 @@
 mod bans_wait_for_the_store;
 mod claimed_checks;
 mod clock_of_the_store;
+mod damaged_servers;
 mod forged_takeover;
 mod hostile_store;
 mod incomplete_metadata;

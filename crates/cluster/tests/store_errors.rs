@@ -1,6 +1,6 @@
 //! A store that cannot be used is reported in one sentence that says what to do.
 
-use rallypoint_cluster::{Reply, Request, StoreClient, StoreErrorKind};
+use rallypoint_cluster::{Reply, Request, StoreClient, StoreErrorKind, Write};
 use rallypoint_harness::RedisServer;
 
 async fn error(url: &str) -> (StoreErrorKind, String) {
@@ -174,4 +174,31 @@ async fn a_reply_without_an_end() {
         }
         assert!(total < 32 << 20, "{total} bytes were sent");
     }
+}
+
+/// An operator has deleted all scripts, or the store was replaced by one that has none.
+#[tokio::test]
+async fn scripts_that_were_deleted_are_loaded_again() {
+    let Some(server) = RedisServer::start(&[]) else { return };
+    let client = StoreClient::new(&server.url().parse().unwrap(), "test").unwrap();
+    let mut connection = client.connect().await.unwrap();
+    let epoch = [1; 16];
+    let ban = |subject: &[u8]| Write::Ban {
+        subject: subject.to_vec(),
+        value: b"{}".to_vec(),
+        since: 1,
+        end: 0,
+        is_current: false,
+    };
+    for request in [
+        Request::Open { epoch, secret_check: [1; 16] },
+        Request::Tick { epoch, token: [0; 16], node: 1, report: None, after: 0 },
+        Request::Write { epoch, writes: vec![([1; 16], ban(b"a")), ([2; 16], ban(b"b"))] },
+        Request::Scan { cursor: 0 },
+        Request::Bans,
+    ] {
+        assert_eq!(server.command(&["SCRIPT", "FLUSH"]), "OK");
+        client.execute(&mut connection, &request).await.unwrap();
+    }
+    assert_eq!(server.command(&["HLEN", "{rp:test}:ban"]), "2");
 }

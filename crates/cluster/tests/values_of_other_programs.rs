@@ -66,7 +66,7 @@ async fn a_key_of_another_type_is_named() {
         let report = Some(b"{}".to_vec());
         let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report, after: 0 };
         // The log is written anew; bans and messages are not needed for the list.
-        let is_needed = ["meta", "entry", "lease", "node"].contains(&part);
+        let is_needed = ["meta", "entry", "at", "lease", "node"].contains(&part);
         match client.execute(&mut connection, &tick).await {
             Err(error) => assert!(is_needed && error.message.contains(&key), "{part}: {error:?}"),
             Ok(reply) => assert!(!is_needed, "{part}: {reply:?}"),
@@ -82,10 +82,13 @@ async fn one_overwritten_entry_of_many_is_found() {
     let Some(server) = RedisServer::start(&[]) else { return };
     let (client, mut connection, time) = open(&server).await;
     let fill = "for n = 1, tonumber(ARGV[1]) do \
-                redis.call('HSET', KEYS[1], string.format('%016d', n), string.char(1) .. string.rep('x', 200)) \
+                redis.call('HSET', KEYS[1], string.format('%016d', n), '\\1' .. string.rep('\\0', 9) .. 'u\\12' .. string.rep('x', 12) \
+                .. '\\0' .. string.rep('x', 100)) \
+                redis.call('HSET', KEYS[3], n, string.format('%016d', n)) \
                 redis.call('ZADD', KEYS[2], ARGV[2], string.format('4%016d', n)) end";
     let (entries, later) = ("{rp:test}:entry", (time + 3_600_000).to_string());
-    let _ = server.command(&["EVAL", fill, "2", entries, "{rp:test}:lease", &COUNT.to_string(), &later]);
+    let (leases, endpoints) = ("{rp:test}:lease", "{rp:test}:at");
+    let _ = server.command(&["EVAL", fill, "3", entries, leases, endpoints, &COUNT.to_string(), &later]);
     // After this one, leases end without a time of grace.
     client.execute(&mut connection, &TICK).await.unwrap();
     for (round, cursor) in ["0", "garbage", "7"].into_iter().enumerate() {

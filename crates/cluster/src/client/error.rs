@@ -81,6 +81,11 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
         ErrorKind::MasterNameNotFoundBySentinel => {
             rejected(format!("the sentinels at {url} do not know that service: check its name ({text})"))
         }
+        // The alert of TLS 1.3, and that of TLS 1.2 after a handshake without a certificate.
+        _ if text.contains("CertificateRequired") => rejected(format!(
+            "the store at {url} requires a certificate of its clients, which nodes do not have: set tls-auth-clients no or optional \
+             there, and give the node a user and a password ({text})"
+        )),
         _ if is_tls && text.to_lowercase().contains("certificate") => rejected(certificate_error(url, &text)),
         _ if is_tls => (
             StoreErrorKind::Unreachable,
@@ -89,6 +94,25 @@ pub(crate) fn store_error(url: &StoreUrl, error: &RedisError) -> StoreError {
             ),
         ),
         _ if error.is_timeout() || text.contains("timed out") => return timeout(url),
+        _ if code == "BUSY" => (
+            StoreErrorKind::Unreachable,
+            format!(
+                "the store at {url} is occupied by a script of another program: wait, or end it with SCRIPT KILL ({text})"
+            ),
+        ),
+        ErrorKind::Server(ServerErrorKind::BusyLoading) => (
+            StoreErrorKind::Unreachable,
+            format!("the store at {url} has just started and loads its data: wait ({text})"),
+        ),
+        ErrorKind::Server(
+            ServerErrorKind::ClusterDown | ServerErrorKind::TryAgain | ServerErrorKind::Moved | ServerErrorKind::Ask,
+        ) => (
+            StoreErrorKind::Unreachable,
+            format!(
+                "no master of the Redis Cluster at {url} answers for the keys of this cluster, as in a failover; if that lasts, check \
+                 it with redis-cli CLUSTER INFO ({text})"
+            ),
+        ),
         _ if is_closed(error) => (
             StoreErrorKind::Unreachable,
             format!(

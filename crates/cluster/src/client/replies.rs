@@ -2,6 +2,7 @@
 
 use super::MessageId;
 use crate::{Conflict, EntryValue, LogRecord, NodeRow, OpenedStore, Reply, Ticked, WriteResult, record::parse_id};
+use rallypoint_lobby_proto::PublicId;
 use redis::Value;
 
 /// Maximum number of nodes that are taken from a reply.
@@ -79,19 +80,29 @@ pub(super) fn fetched(value: Value) -> Option<Reply> {
     Some(Reply::Fetched(array(value)?.into_iter().map(entry).collect()))
 }
 
-pub(super) fn scanned(value: Value) -> Option<Reply> {
+/// A part of all entries.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct ScannedPart {
+    pub cursor: u64,
+    pub entries: Vec<(PublicId, EntryValue)>,
+    /// IDs and values that cannot be parsed.
+    pub unreadable: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Number of further ones, which the script has deleted.
+    pub deleted: u64,
+}
+
+pub(super) fn scanned(value: Value) -> Option<ScannedPart> {
     let mut parts = array(value)?.into_iter();
-    let cursor = number(&parts.next()?)?;
-    let mut entries = Vec::new();
+    let mut part = ScannedPart { cursor: number(&parts.next()?)?, ..ScannedPart::default() };
     let pairs = pairs(parts.next()?)?;
-    let mut malformed = number(&parts.next()?)?;
+    part.deleted = number(&parts.next()?)?;
     for (id, value) in pairs {
         match (parse_id(&id), EntryValue::parse(&value)) {
-            (Ok(id), Ok(value)) => entries.push((id, value)),
-            _ => malformed = malformed.saturating_add(1),
+            (Ok(id), Ok(value)) => part.entries.push((id, value)),
+            _ => part.unreadable.push((id, value)),
         }
     }
-    Some(Reply::Scanned { cursor, entries, malformed })
+    Some(part)
 }
 
 pub(super) fn bans(value: Value) -> Option<Reply> {
@@ -220,9 +231,8 @@ mod tests {
     fn a_malformed_entry_is_counted_and_a_malformed_record_ends_the_log() {
         let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
         let scan = Value::Array(vec![text("0"), Value::Array(vec![text("field"), text("value")]), Value::Int(2)]);
-        assert_eq!(scanned(scan), Some(Reply::Scanned { cursor: 0, entries: Vec::new(), malformed: 3 }));
-        let scan = Value::Array(vec![text("0"), Value::Array(vec![text("x"), text("x")]), text(&u64::MAX.to_string())]);
-        assert_eq!(scanned(scan), Some(Reply::Scanned { cursor: 0, entries: Vec::new(), malformed: u64::MAX }));
+        let unreadable = vec![(b"field".to_vec(), b"value".to_vec())];
+        assert_eq!(scanned(scan), Some(ScannedPart { unreadable, deleted: 2, ..ScannedPart::default() }));
         let record = Value::Array(vec![text("5-0"), Value::Array(vec![text("a"), text("b")])]);
         let stream = Value::Array(vec![Value::Array(vec![text("log"), Value::Array(vec![record])])]);
         assert_eq!(log(stream), Some(Reply::Log { records: Vec::new(), is_malformed: true }));

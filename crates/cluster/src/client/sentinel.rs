@@ -14,7 +14,7 @@ pub(super) async fn connect_to_master(
     let mut problem = RedisError::from((ErrorKind::InvalidClientConfig, "there is no sentinel"));
     for sentinel in sentinels {
         let connected = async {
-            let addr = master_addr(sentinel, service, node.addr(), config).await?;
+            let addr = master_addr(sentinel, service, node, config).await?;
             let mut connection = BoundedConnection::open(&node.clone().set_addr(addr), config.clone()).await?;
             check_role(&mut connection).await?;
             Ok(connection)
@@ -29,27 +29,43 @@ pub(super) async fn connect_to_master(
     Err(problem)
 }
 
-/// The address of the master as a sentinel knows it. The connection to it has TLS if that to `node` has.
+/// The address of the master as a sentinel knows it. The connection to it has TLS if that to `node` has. A sentinel that requires a password
+/// gets that of the store.
 async fn master_addr(
     sentinel: &ConnectionAddr,
     service: &str,
-    node: &ConnectionAddr,
+    node: &ConnectionInfo,
     config: &AsyncConnectionConfig,
 ) -> Result<ConnectionAddr, RedisError> {
     let info = sentinel.clone().into_connection_info()?;
-    let mut connection = BoundedConnection::open(&info, config.clone()).await?;
-    let mut command = redis::cmd("SENTINEL");
-    command.arg("GET-MASTER-ADDR-BY-NAME").arg(service);
-    let addr: Option<(String, u16)> = command.query_async(&mut connection).await?;
+    let has_password = node.redis_settings().password().is_some();
+    let addr = match request_master_addr(&info, service, config).await {
+        Err(error) if has_password && error.code() == Some("NOAUTH") => {
+            let info = info.set_redis_settings(node.redis_settings().clone().set_db(0));
+            request_master_addr(&info, service, config).await?
+        }
+        addr => addr?,
+    };
     let Some((host, port)) = addr else {
         return Err((ErrorKind::MasterNameNotFoundBySentinel, "Sentinel does not know the service").into());
     };
-    Ok(match node.clone() {
+    Ok(match node.addr().clone() {
         ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
             ConnectionAddr::TcpTls { host, port, insecure, tls_params }
         }
         _ => ConnectionAddr::Tcp(host, port),
     })
+}
+
+async fn request_master_addr(
+    sentinel: &ConnectionInfo,
+    service: &str,
+    config: &AsyncConnectionConfig,
+) -> Result<Option<(String, u16)>, RedisError> {
+    let mut connection = BoundedConnection::open(sentinel, config.clone()).await?;
+    let mut command = redis::cmd("SENTINEL");
+    command.arg("GET-MASTER-ADDR-BY-NAME").arg(service);
+    command.query_async(&mut connection).await
 }
 
 /// Sentinel may not know yet that the server is a replica now. For a user without the right to read the role, that is assumed.

@@ -10,6 +10,10 @@ local TOLERANCE = 1000
 local MIN_LOG = 20000
 -- Limits beyond which a field and its value cannot be a server's ID and entry.
 local MAX_ID, MAX_ENTRY = 64, 100128
+-- Size of an entry without its endpoints and its block.
+local MIN_ENTRY = 38
+-- Number of the last change, once a script has read it.
+local last_seq = math.huge
 
 local function now()
   local time = redis.call('TIME')
@@ -31,7 +35,9 @@ end
 -- Whether changes of an epoch are valid. Without the number of the last change, none are: numbers would begin again.
 local function is_epoch(epoch)
   local meta = redis.call('HMGET', META, 'epoch', 'seq')
-  return meta[1] == epoch and is_number(meta[2])
+  if meta[1] ~= epoch or not is_number(meta[2]) then return false end
+  last_seq = tonumber(meta[2])
+  return true
 end
 
 -- The error of a key with another program's value; nil if the key has its own, or none.
@@ -42,18 +48,22 @@ local function wrong_type(key, expected)
 end
 
 -- Whether a value can be an entry. Values that cannot are deleted where they are found: the nodes notice that the store has fewer
--- servers than they know, and the nodes of these servers write them again.
+-- servers than they know, and the nodes of these servers write them again. An entry with a later number than the last change is another
+-- program's: no change of its server would count.
 local function is_entry(value)
-  return #value >= 13 and #value <= MAX_ENTRY and string.byte(value, 1) == 1
+  if #value < MIN_ENTRY or #value > MAX_ENTRY or string.byte(value, 1) ~= 1 then return false end
+  local n4 = string.byte(value, 12)
+  local n6 = string.byte(value, 13 + n4)
+  if (n4 ~= 0 and n4 ~= 12) or (n6 ~= 0 and n6 ~= 36) or n4 + n6 == 0 then return false end
+  return #value >= MIN_ENTRY + n4 + n6 and struct.unpack('>I8', value, 2) <= last_seq
 end
 
 local function parse(value)
   if not value or not is_entry(value) then return nil end
   local n4 = string.byte(value, 12)
   local n6 = string.byte(value, 13 + n4)
-  if (n4 ~= 0 and n4 ~= 12) or (n6 ~= 0 and n6 ~= 36) then return nil end
   return {
-    seq = struct.unpack('>I8', string.sub(value, 2, 9)),
+    seq = struct.unpack('>I8', value, 2),
     origin = string.byte(value, 10),
     transport = string.sub(value, 11, 11),
     ['4'] = string.sub(value, 13, 12 + n4),
@@ -89,7 +99,8 @@ local function append(kind, id, value, token, seq)
 end
 
 local function next_seq()
-  return redis.call('HINCRBY', META, 'seq', 1)
+  last_seq = redis.call('HINCRBY', META, 'seq', 1)
+  return last_seq
 end
 
 local function unbind(id, entry)

@@ -17,9 +17,11 @@ end
 local replaced, order = {}, {}
 for _, family in ipairs({ '4', '6' }) do
   if #new[family] > 0 then
-    local holder = redis.call('HGET', AT, endpoint_key(transport, new[family]))
+    local key = endpoint_key(transport, new[family])
+    local holder = redis.call('HGET', AT, key)
     local other = holder and holder ~= id and parse(redis.call('HGET', ENTRY, holder))
-    if other then
+    -- Another program may have named a server that is elsewhere.
+    if other and #other[family] > 0 and endpoint_key(other.transport, other[family]) == key then
       if other.origin > origin or (other.origin == origin and origin > 0) then return { 'taken', current } end
       if other.origin == origin and latest_lease(holder) > leases[family] + TOLERANCE then return { 'stale', current } end
       if not replaced[holder] then order[#order + 1] = holder end

@@ -4,6 +4,8 @@
 -- HSCAN takes a number of entries, not a size; their sizes differ by a factor of 300. A few at a time are read until there are enough.
 local STEP, MAX_STEPS = 100, 50
 local cursor, size, entries, skipped = ARGV[1], 0, {}, 0
+local seq = redis.call('HGET', META, 'seq')
+if is_number(seq) then last_seq = tonumber(seq) end
 for _ = 1, MAX_STEPS do
   local part = redis.call('HSCAN', ENTRY, cursor, 'COUNT', STEP)
   cursor = part[1]

@@ -7,6 +7,8 @@ local MAX_EXPIRED = 500
 -- Limits beyond which a row cannot be a node's report.
 local MAX_NODES, MAX_ROW = 1000, 2048
 local DAY = 86400000
+-- No lease is longer than a day. One that ends later is another program's: changes of its server would seem to be older.
+local MAX_LEASE = 2 * DAY
 -- Number of entries that are checked when leases are ended.
 local CHECKED = 100
 -- Leases are ended this often, in ms, however many nodes there are.
@@ -16,6 +18,7 @@ local GRACE = 10000
 local meta = redis.call('HMGET', META, 'epoch', 'ticked', 'grace', 'expired', 'swept', 'seq', 'token', 'format', 'secret', 'checked')
 -- A store that has lost a part of its metadata is set up again, as one that was emptied.
 if meta[1] ~= epoch or not is_number(meta[6]) or not meta[8] or not meta[9] then return { 'epoch' } end
+last_seq = tonumber(meta[6])
 local time = now()
 local ms = string.format('%.0f', time)
 -- A time that is far ahead stays so: the clock was set back.
@@ -26,11 +29,13 @@ local is_expiry = time >= grace and (time >= expired + EXPIRY_INTERVAL or expire
 -- a command that frees memory, everything succeeds in a script.
 redis.call('HSET', META, 'ticked', ms, 'grace', string.format('%.0f', grace), 'expired', is_expiry and ms or string.format('%.0f', expired))
 
--- Every server has a lease. If the key of the leases was deleted or evicted, servers would never be removed.
-local has_lost_leases = 2 * redis.call('ZCARD', LEASE) < redis.call('HLEN', ENTRY)
-if ticked > time + TOLERANCE or has_lost_leases then
+-- Every server has a lease, and an endpoint that names it. If the key of the leases was deleted or evicted, servers would never be
+-- removed; without that of the endpoints, none would be replaced.
+local servers = redis.call('HLEN', ENTRY)
+local has_lost_keys = 2 * math.min(redis.call('ZCARD', LEASE), redis.call('HLEN', AT)) < servers
+if ticked > time + TOLERANCE or has_lost_keys then
   -- If the clock was set back, leases would end too late by as much, and changes would seem to be older than what they replace. In
-  -- both cases the nodes write everything again.
+  -- all these cases the nodes write everything again.
   redis.call('DEL', META, ENTRY, AT, LEASE, TOMB, LOG)
   return { 'epoch' }
 end
@@ -38,6 +43,10 @@ local has_more, due = '0', {}
 if is_expiry then
   due = redis.call('ZRANGE', LEASE, '-inf', ms, 'BYSCORE', 'LIMIT', 0, MAX_EXPIRED)
   if #due == MAX_EXPIRED then has_more = '1' end
+  local too_late = string.format('(%.0f', time + MAX_LEASE)
+  for _, member in ipairs(redis.call('ZRANGE', LEASE, too_late, '+inf', 'BYSCORE', 'LIMIT', 0, MAX_EXPIRED)) do
+    due[#due + 1] = member
+  end
   for _, member in ipairs(due) do
     redis.call('ZREM', LEASE, member)
     local family, id = string.sub(member, 1, 1), string.sub(member, 2)

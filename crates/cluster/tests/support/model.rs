@@ -8,10 +8,8 @@ use rallypoint_lobby_proto::{ListingOrigin, PublicId, UnlistReason};
 use rallypoint_wire::lobby::Transport;
 use std::{collections::BTreeMap, net::SocketAddr};
 
-type Key = (Transport2, SocketAddr);
-
-/// A transport that can be ordered.
-type Transport2 = bool;
+/// An endpoint that can be ordered: whether it uses UDP, and its listed address.
+type Key = (bool, SocketAddr);
 
 /// How much earlier a change may have been received than what it replaces, in ms.
 const TOLERANCE: u64 = 1_000;
