@@ -44,6 +44,11 @@ fn break_and_repair(nodes: &[Lobby; 2], code: &str, problem: &str, break_it: imp
         self::failures(&nodes[0]) >= failures + 3
     });
     repair();
+    eventually("the outage has ended", || {
+        let (_, body) = ready();
+        assert!(!body.contains(r#""code":"loading""#), "the reason stays until the end: {body}");
+        body.contains(r#""cluster":"connected""#)
+    });
     for node in nodes {
         node.wait_until_listed(&["a", "b", "c"]);
     }

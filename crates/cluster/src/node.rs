@@ -98,7 +98,7 @@ pub struct NodeStats {
 
 /// A node of a cluster, without sockets and clock.
 ///
-/// * Getters: [`state`](Self::state), [`stats`](Self::stats), [`nodes`](Self::nodes), [`clock`](Self::clock).
+/// * Getters: [`state`](Self::state), [`stats`](Self::stats), [`nodes`](Self::nodes), [`clock`](Self::clock) and others.
 /// * In: [`handle_changes`](Self::handle_changes), [`handle_renewals`](Self::handle_renewals),
 ///   [`handle_ban`](Self::handle_ban), [`handle_reply`](Self::handle_reply).
 /// * Commands: [`set_report`](Self::set_report), [`reread`](Self::reread), [`reread_bans`](Self::reread_bans).
@@ -205,22 +205,17 @@ impl ClusterNode {
         self.contact.last
     }
 
+    /// When the current contact began, or the last one if there is none.
+    #[must_use]
+    pub fn contact_since(&self) -> Instant {
+        self.contact.opened_at
+    }
+
     /// Whether the contact is as good as it was before it was lost: all entries are loaded, and each kind of request that has failed since
     /// has succeeded, or there was no failure for some seconds.
     #[must_use]
     pub fn has_recovered(&self, now: Instant) -> bool {
         self.contact.state == NodeState::Following && self.contact.has_recovered(now)
-    }
-
-    /// Whether another program's value is where the bans should be: then they are not shared.
-    #[must_use]
-    pub fn has_foreign_bans(&self) -> bool {
-        self.bans.is_foreign
-    }
-
-    /// Reads all bans of the store again, and hands over those that only this node has.
-    pub fn reread_bans(&mut self) {
-        self.bans.is_due = true;
     }
 
     /// Sets what the node reports about itself to the others.

@@ -42,7 +42,7 @@ fn run(world: &mut World, time: Duration) {
     let end = world.now + time;
     while world.now < end {
         refresh(world);
-        world.run(20 * SECOND.min(end - world.now));
+        world.run((20 * SECOND).min(end - world.now));
     }
 }
 
@@ -206,6 +206,29 @@ fn a_store_that_refuses_one_kind_of_request_is_one_outage() {
         }
         assert_listed(&mut world, 9);
     }
+}
+
+/// The contact comes and goes, for long enough each time that it would be worth two lines in the log.
+#[test]
+fn an_unstable_contact_is_not_reported_again_and_again() {
+    let mut world = cluster();
+    world.nodes.iter_mut().for_each(|node| node.events.clear());
+    for _ in 0..20 {
+        world.nodes[0].is_linked = false;
+        run(&mut world, 8 * SECOND);
+        world.nodes[0].is_linked = true;
+        run(&mut world, 12 * SECOND);
+        assert_listed(&mut world, 6);
+    }
+    let count = |world: &World, event: fn(&ContactEvent) -> bool| {
+        world.nodes[0].events.iter().filter(|reported| event(reported)).count()
+    };
+    let is_lost: fn(&_) -> bool = |event| matches!(event, ContactEvent::Lost(_));
+    let is_regained: fn(&_) -> bool = |event| *event == ContactEvent::Regained;
+    assert_eq!((count(&world, is_lost), count(&world, is_regained)), (3, 2), "{:?}", world.nodes[0].events);
+    // Once it lasts, that is reported.
+    run(&mut world, 40 * SECOND);
+    assert_eq!((count(&world, is_lost), count(&world, is_regained)), (3, 3), "{:?}", world.nodes[0].events);
 }
 
 #[test]

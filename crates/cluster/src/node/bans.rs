@@ -1,5 +1,7 @@
 //! When a node reads the bans of the store.
 
+use super::ClusterNode;
+
 /// When the bans of the store are read: with each contact, and when the store has lost some.
 #[derive(Debug, Default)]
 pub(super) struct BanState {
@@ -29,5 +31,18 @@ impl BanState {
         self.is_foreign = count.is_none();
         self.count = count.or(self.count);
         is_found
+    }
+}
+
+impl ClusterNode {
+    /// Whether another program's value is where the bans should be: then they are not shared.
+    #[must_use]
+    pub fn has_foreign_bans(&self) -> bool {
+        self.bans.is_foreign
+    }
+
+    /// Reads all bans of the store again, and hands over those that only this node has.
+    pub fn reread_bans(&mut self) {
+        self.bans.is_due = true;
     }
 }

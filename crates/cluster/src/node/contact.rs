@@ -40,7 +40,8 @@ pub(super) struct Contact {
     /// When the store is contacted again, if there is no contact.
     pub retry_at: Instant,
     retry_delay: Duration,
-    opened_at: Instant,
+    /// When the store was last opened.
+    pub opened_at: Instant,
     /// When the store last answered.
     pub last: Instant,
 }

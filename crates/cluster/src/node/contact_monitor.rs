@@ -3,12 +3,22 @@
 use super::{ClusterNode, NodeState};
 use crate::{StoreError, StoreErrorKind};
 use std::{
-    collections::HashSet,
+    collections::{HashSet, VecDeque},
     time::{Duration, Instant},
 };
 
 /// Time without contact that is not worth a message: a reconnection usually succeeds at once.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// Number of outages within [`OUTAGE_WINDOW`] from which on a contact has to last for [`STEADY_TIME`] to end one: the log of a node
+/// whose contact comes and goes would otherwise consist of that.
+const MANY_OUTAGES: usize = 3;
+
+/// How long an outage counts.
+const OUTAGE_WINDOW: Duration = Duration::from_secs(600);
+
+/// How long a contact that was lost again and again has to last.
+const STEADY_TIME: Duration = Duration::from_secs(30);
 
 /// A change of the contact between a node and the store, for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +54,8 @@ pub struct ContactMonitor {
     has_joined: bool,
     /// The reasons of this outage that were reported. They can alternate.
     reasons: HashSet<StoreErrorKind>,
+    /// When the last outages began.
+    outages: VecDeque<Instant>,
 }
 
 impl ContactMonitor {
@@ -55,7 +67,9 @@ impl ContactMonitor {
                 self.has_joined = true;
                 Some(ContactEvent::Joined)
             }
-            (NodeState::Following, Shown::Outage | Shown::Refusal) if node.has_recovered(now) => {
+            (NodeState::Following, Shown::Outage | Shown::Refusal)
+                if node.has_recovered(now) && self.is_steady(now, node) =>
+            {
                 self.shown = Shown::Contact;
                 let is_first = !std::mem::replace(&mut self.has_joined, true);
                 Some(if is_first { ContactEvent::Joined } else { ContactEvent::Regained })
@@ -66,6 +80,10 @@ impl ContactMonitor {
             {
                 self.shown = Shown::Outage;
                 self.reasons = HashSet::from([error.kind]);
+                self.outages.push_back(now);
+                if self.outages.len() > MANY_OUTAGES {
+                    self.outages.pop_front();
+                }
                 Some(ContactEvent::Lost(error.clone()))
             }
             // A store that was emptied is filled at once.
@@ -80,6 +98,12 @@ impl ContactMonitor {
             }
             _ => None,
         }
+    }
+
+    /// Whether the contact can be expected to last.
+    fn is_steady(&mut self, now: Instant, node: &ClusterNode) -> bool {
+        self.outages.retain(|start| now.saturating_duration_since(*start) < OUTAGE_WINDOW);
+        self.outages.len() < MANY_OUTAGES || now.saturating_duration_since(node.contact_since()) >= STEADY_TIME
     }
 
     /// Whether the node takes part. While it reads everything again, or connects again within a second, it goes on as before.

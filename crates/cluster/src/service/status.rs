@@ -8,7 +8,7 @@ use super::{
     problem::{BANS_NOT_SHARED, MESSAGES_NOT_SHARED, problem},
 };
 use crate::{ClusterNode, ContactMonitor, FORMAT, NodeReport, NodeState, report::ReportedNode, reported_nodes};
-use rallypoint_lobby::{ClusterLink, ClusterNodeStatus, ClusterStatus};
+use rallypoint_lobby::{ClusterLink, ClusterNodeStatus, ClusterProblem, ClusterStatus};
 use std::time::{Duration, Instant};
 
 /// Interval at which the state is published.
@@ -49,6 +49,8 @@ pub(super) struct NodeStatus {
     next: Instant,
     /// Whether the last published state was connected.
     is_shown_connected: bool,
+    /// Why there was no contact when there last was none. It counts until everything has succeeded again.
+    last_problem: Option<ClusterProblem>,
 }
 
 impl NodeStatus {
@@ -65,6 +67,7 @@ impl NodeStatus {
             peers: Vec::new(),
             next: now,
             is_shown_connected: false,
+            last_problem: None,
         }
     }
 
@@ -83,6 +86,11 @@ impl NodeStatus {
             NodeState::Loading => {}
         }
         let event = self.contact.poll_event(now, node);
+        match node.state() {
+            NodeState::Disconnected(_) | NodeState::Refused(_) => self.last_problem = Some(problem(node.state())),
+            NodeState::Loading | NodeState::Following if self.contact.is_in_contact() => self.last_problem = None,
+            NodeState::Loading | NodeState::Following => {}
+        }
         let is_connected = self.contact.is_in_contact();
         if now >= self.next || is_connected != self.is_shown_connected {
             self.is_shown_connected = is_connected;
@@ -159,7 +167,7 @@ impl NodeStatus {
             name: self.name.clone(),
             is_connected,
             is_joining: !self.contact.has_joined() && now < self.started + JOIN_TIME,
-            problem: if is_connected { sharing_problem } else { Some(problem(node.state())) },
+            problem: if is_connected { sharing_problem } else { self.outage_problem(node) },
             last_contact: self.contact.has_joined().then(|| node.last_contact()),
             outage_limit: self.outage_limit,
             round_trip,
@@ -167,6 +175,12 @@ impl NodeStatus {
             peers: self.peers.clone(),
             counters,
         });
+    }
+
+    /// Why there is no contact. A node that has not joined yet is loading, whatever has failed on the way.
+    fn outage_problem(&self, node: &ClusterNode) -> Option<ClusterProblem> {
+        let last = self.last_problem.filter(|_| self.contact.has_joined());
+        Some(last.unwrap_or_else(|| problem(node.state())))
     }
 
     /// The nodes among which tasks are shared out. A node that does not probe cannot do it for the others.
