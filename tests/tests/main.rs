@@ -18,6 +18,7 @@ mod cluster_shared_work;
 mod cluster_slow_store;
 mod cluster_status;
 mod cluster_stores;
+mod cluster_suspended_node;
 mod cluster_totals;
 mod cluster_unusable_stores;
 mod cluster_versions;
