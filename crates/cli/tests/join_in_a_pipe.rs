@@ -101,7 +101,9 @@ fn pipe_hello_to(welcome: &str, answer: impl Fn(&[u8]) -> Option<&'static str>) 
     let home = tempfile::tempdir().unwrap();
     let config = EndpointConfig::for_game("rallypoint-room");
     let listen = vec!["127.0.0.1:0".parse().unwrap()];
-    let mut server = PolledServer::bind(ServerOptions { listen, stream: Some(8_192), ..config.into() }).unwrap();
+    let mut server =
+        PolledServer::bind(ServerOptions { listen, stream: Some(8_192), names_stream: false, ..config.into() })
+            .unwrap();
     let bot = join(home.path(), server.local_addrs().next().unwrap(), "bot", &[]);
     bot.write_line("hello");
     bot.close_stdin();

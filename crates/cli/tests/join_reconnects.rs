@@ -40,7 +40,9 @@ fn messages_of_a_hostile_server_are_sanitized() {
     let home = tempfile::tempdir().unwrap();
     let config = EndpointConfig::for_game("rallypoint-room");
     let listen = vec!["127.0.0.1:0".parse().unwrap()];
-    let mut server = PolledServer::bind(ServerOptions { listen, stream: Some(8_192), ..config.into() }).unwrap();
+    let mut server =
+        PolledServer::bind(ServerOptions { listen, stream: Some(8_192), names_stream: false, ..config.into() })
+            .unwrap();
     let guest = join(home.path(), server.local_addrs().next().unwrap(), "alice", &[]);
     let mut message = Vec::new();
     let player = wait_for("a client connects", || {

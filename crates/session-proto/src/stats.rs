@@ -68,6 +68,14 @@ pub struct EndpointStats {
     pub logins_refused: u64,
     /// Half-open logins that were evicted by newer ones.
     pub logins_evicted: u64,
+    /// Sessions with channels that ended because the player's version or table of channels is another one, or because its hello
+    /// was missing (W110).
+    pub tables_refused: u64,
+    /// Sessions with channels that ended because the player's connect token was missing or not valid (W113).
+    pub tokens_refused: u64,
+    /// Sessions with channels that ended because of anything else that no correct player sends (W112), or because of the memory
+    /// that it took (W116).
+    pub channel_faults: u64,
     /// Current number of half-open logins: answered, and waiting for the first message.
     pub half_open: usize,
     /// Current number of players.

@@ -3,13 +3,13 @@
 use crate::common;
 
 use common::{
-    channels::{ChannelPair, ORDERED, SEQUENCED, UNORDERED, table},
+    channels::{ChannelPair, EXPIRING, ORDERED, SEQUENCED, UNORDERED, table},
     *,
 };
 use rallypoint_netsim::{Link, Node, Rng};
 use rallypoint_session_proto::{
     Channel, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServerConfig, ChannelTable, ClientConfig,
-    ClientEvent, DisconnectReason, ServerEvent,
+    ClientEvent, DisconnectReason, SendError, ServerEvent,
 };
 use rallypoint_wire::session::channels::{RecordWriter, TableEntry};
 
@@ -24,8 +24,21 @@ struct Attack {
     attacker: Node<ClientApp>,
 }
 
+fn entries() -> [TableEntry; 4] {
+    [0, 1, 2, 3].map(|mode| TableEntry { mode, max_to_server: SIZE as u32, max_to_client: SIZE as u32 })
+}
+
 impl Attack {
+    /// After a valid hello.
     fn start() -> Self {
+        let mut attack = Self::start_silent();
+        attack.send(|writer| writer.hello(&entries(), &[]));
+        assert_eq!(attack.pair.server().server.players().count(), 2);
+        attack
+    }
+
+    /// Before the hello.
+    fn start_silent() -> Self {
         let server = ChannelServerConfig::new("tag", table(SIZE));
         let client = ChannelClientConfig::new("alice", "tag", table(SIZE));
         let mut pair = ChannelPair::start(1, Link::default().delay(ms(5)), server, client);
@@ -33,12 +46,14 @@ impl Attack {
         let app = ClientApp::new(now, SERVER.into(), ClientConfig::new("mallory", "tag+m1"), 9);
         let attacker = pair.net.add(([10, 0, 9, 9], 999), app);
         pair.net.run_for(secs(1));
-        let mut attack = Self { pair, attacker };
-        let entries: Vec<TableEntry> =
-            (0..4).map(|mode| TableEntry { mode, max_to_server: SIZE as u32, max_to_client: SIZE as u32 }).collect();
-        attack.send(|writer| writer.hello(&entries, &[]));
-        assert_eq!(attack.pair.server().server.players().count(), 2);
-        attack
+        Self { pair, attacker }
+    }
+
+    /// The honest player has noticed nothing, and what the attacker may keep at the server is bounded.
+    fn check_others(&self) {
+        assert!(self.pair.client().received.is_empty());
+        assert!(self.pair.client().client.is_connected());
+        assert!(self.pair.server().server.stats().memory < 50_000);
     }
 
     /// Sends one payload.
@@ -51,7 +66,7 @@ impl Attack {
     fn send_raw(&mut self, payload: &[u8]) {
         let sent = self.pair.net.with(self.attacker, |app, now| app.client.send(now, payload));
         self.pair.net.run_for(ms(20));
-        sent.unwrap();
+        assert!(matches!(sent, Ok(()) | Err(SendError::Closed)), "{sent:?}");
     }
 
     /// Why the server has ended the session.
@@ -69,6 +84,8 @@ impl Attack {
         let is_fault = |event: &ServerEvent| matches!(event, ServerEvent::Disconnected(_, DisconnectReason::Channels(fault)) if fault.to_string() == reason);
         assert!(self.pair.server().events.iter().any(|(_, event)| is_fault(event)), "{:?}", self.pair.server().events);
         assert_eq!(self.pair.server().server.players().count(), 1, "the honest player stays");
+        let stats = self.pair.server().server.stats();
+        assert_eq!((stats.channel_faults, stats.tables_refused, stats.tokens_refused), (1, 0, 0));
     }
 }
 
@@ -82,6 +99,14 @@ fn w112_malformed_records_end_the_session() {
         (b"\x40\0\0\x02\0\x02\0a", "count"),
         (b"\x9f", "control type"),
         (b"\x81\x00\x01", "sequences"),
+        (b"\x81", "channel"),
+        (b"\x81\x20\x01\0", "channel"),
+        (b"\x82\x00\x01", "sequence"),
+        (b"\x82\x00\x01\0\0", "credit"),
+        (b"\x40\0\0\0\0\x02\0", "body"),
+        (b"\x40\0\0\0\0", "count"),
+        (b"\x40\0\0\0\0\0\0a", "count"),
+        (b"\x20\x05", "length"),
         (b"\x80\x01\x01\0\x01\0\0\x01\0\0\0", "second hello"),
     ] {
         let mut attack = Attack::start();
@@ -92,9 +117,16 @@ fn w112_malformed_records_end_the_session() {
 
 #[test]
 fn w112_a_message_on_a_channel_that_does_not_exist_ends_the_session() {
-    let mut attack = Attack::start();
-    attack.send(|writer| writer.message(ChannelIndex::new(4).unwrap(), 0, b"x"));
-    attack.expect("a message on channel 4, which does not exist in this direction");
+    for number in [4, 31] {
+        let channel = ChannelIndex::new(number).unwrap();
+        let reason = format!("a message on channel {number}, which does not exist in this direction");
+        let mut attack = Attack::start();
+        attack.send(|writer| writer.message(channel, 0, b"x"));
+        attack.expect(&reason);
+        let mut attack = Attack::start();
+        attack.send(|writer| writer.fragment(channel, 0, 0, 2, &[0; FRAGMENT]));
+        attack.expect(&reason);
+    }
 }
 
 #[test]
@@ -167,6 +199,88 @@ fn w112_unfinished_messages_take_bounded_memory() {
     // without bytes as may be under way. The attacker notices a second later.
     assert!(sent < 13_000, "{sent} messages");
     attack.expect("too many unfinished messages");
+}
+
+#[test]
+fn w112_fragments_that_contradict_each_other_end_the_session_also_where_messages_may_be_dropped() {
+    for channel in [SEQUENCED, EXPIRING] {
+        for (index, count, length) in [(0, 3, FRAGMENT), (1, 3, FRAGMENT - 1), (1, 4, FRAGMENT)] {
+            let mut attack = Attack::start();
+            attack.send(|writer| writer.fragment(channel, 0, 0, 3, &[0; FRAGMENT]));
+            attack.send(|writer| writer.fragment(channel, 0, index, count, &vec![0; length]));
+            attack.expect(&format!("a message on channel {} out of range", channel.get()));
+        }
+    }
+}
+
+#[test]
+fn w112_unfinished_messages_that_may_be_dropped_take_the_memory_of_the_newest_only() {
+    for (channel, kept) in [(SEQUENCED, 1), (EXPIRING, 64)] {
+        let mut attack = Attack::start();
+        let before = attack.pair.server().server.stats().memory;
+        for sequence in 0..500 {
+            attack.send(|writer| writer.fragment(channel, sequence, 9, 10, &[7; FRAGMENT]));
+        }
+        let taken = attack.pair.server().server.stats().memory - before;
+        assert!(taken <= kept * (FRAGMENT + 200), "{taken} bytes");
+        assert_eq!(attack.pair.server().server.players().count(), 2, "a correct peer may have sent this");
+    }
+}
+
+#[test]
+fn w112_every_byte_of_a_record_may_be_anything() {
+    let payloads: [&[u8]; 5] = [
+        b"\x20\x05\0\0\0one\x21\x05\0\0\0two\x22\x05\0\0\0six\x03\0\0ten",
+        b"\x60\x08\0\0\0\0\0\x02\0ab\x01\0\0x",
+        b"\x43\x05\0\x01\0\x02\0last",
+        b"\x82\0\0\0",
+        b"\xa2\x03\0\x01\0\0\xa1\x03\0\0\0\0\0\0\0",
+    ];
+    for payload in payloads {
+        for position in 0..payload.len() {
+            for value in [0, 1, 0x7f, 0x80, 0xff, payload[position] ^ 0x20] {
+                let mut attack = Attack::start();
+                let mut changed = payload.to_vec();
+                changed[position] = value;
+                attack.send_raw(&changed);
+                attack.send_raw(&payload[..position + 1]);
+                attack.check_others();
+            }
+        }
+    }
+}
+
+#[test]
+fn w110_a_hello_that_is_wrong_in_any_byte_is_refused() {
+    let mut writer = RecordWriter::new(464);
+    assert!(writer.hello(&entries(), &[]));
+    let hello = writer.finish().to_vec();
+    for position in 0..hello.len() {
+        for value in [0, 1, 0x7f, 0x80, 0xff, hello[position] ^ 0x20] {
+            let mut changed = hello.clone();
+            changed[position] = value;
+            if changed == hello {
+                continue;
+            }
+            let mut attack = Attack::start_silent();
+            attack.send_raw(&changed);
+            attack.send_raw(&hello);
+            let reason = attack.reason().expect("a reason");
+            assert!(
+                ["the first message is not a hello", "version ", "the tables of channels differ at channel "]
+                    .iter()
+                    .any(|start| reason.starts_with(start)),
+                "byte {position} is {value}: {reason}"
+            );
+            assert_eq!(attack.pair.server().server.stats().tables_refused, 1);
+            attack.check_others();
+        }
+    }
+    // Complete, and followed by a message.
+    let mut attack = Attack::start_silent();
+    attack.send_raw(&[b"\xa0\x1f\0", &hello[1..], b"\0\0\0x"].concat());
+    assert_eq!(attack.reason().as_deref(), Some("a malformed message: hello"));
+    attack.check_others();
 }
 
 #[test]

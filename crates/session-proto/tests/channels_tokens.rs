@@ -44,6 +44,7 @@ fn log_in(setup: &Setup, token: Option<ConnectToken>, encryption: Encryption) ->
     pair.net.run_for(secs(5));
     if let [(_, ClientEvent::LoginFailed(LoginError::Refused(reason)))] = &pair.client().events[..] {
         assert!(pair.server().events.is_empty(), "{:?}", pair.server().events);
+        assert_eq!(pair.server().server.stats().tokens_refused, 1);
         return Err(reason.clone());
     }
     let [(_, ServerEvent::LoginRequest(request))] = &pair.server().events[..] else {

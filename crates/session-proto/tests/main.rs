@@ -7,6 +7,7 @@ mod channel_vectors;
 mod channels_agreement;
 mod channels_delivery;
 mod channels_hostile_peer;
+mod channels_hostile_server;
 mod channels_latency;
 mod channels_memory;
 mod channels_overload;

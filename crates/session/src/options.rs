@@ -2,6 +2,7 @@
 
 use crate::{LinkConditions, SetupError};
 use rallypoint_session_proto::{ClientConfig, EndpointConfig, SessionConfigError};
+use rallypoint_wire::session::STREAM_SUFFIX;
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     time::Duration,
@@ -36,6 +37,9 @@ pub struct ServerOptions {
     /// datagrams (S33). Both sides have to set the same value and deliver messages in order. From 1 to 2^28 - 1; `None` by
     /// default: a message has to fit into a datagram.
     pub stream: Option<usize>,
+    /// Whether logins name the stream, if there is one, so that a peer without one is refused (W118). True by default; false for
+    /// a game whose protocol says that its sessions are streams, as the one of rooms does.
+    pub names_stream: bool,
     /// How long [`SessionServer::send`](crate::SessionServer::send) waits while the window of a player is full. From 1 ms to an
     /// hour; 10 s by default.
     pub send_timeout: Duration,
@@ -59,6 +63,8 @@ pub struct ClientOptions {
     pub client: ClientConfig,
     /// As [`ServerOptions::stream`].
     pub stream: Option<usize>,
+    /// As [`ServerOptions::names_stream`].
+    pub names_stream: bool,
     /// How long [`SessionClient::send`](crate::SessionClient::send) waits while the window is full. From 1 ms to an hour; 10 s by
     /// default.
     pub send_timeout: Duration,
@@ -71,6 +77,11 @@ pub struct ClientOptions {
 }
 
 impl ServerOptions {
+    /// What ends the game of a login (W118).
+    pub(crate) fn game_suffix(&self) -> &'static str {
+        game_suffix(self.stream, self.names_stream)
+    }
+
     pub(crate) fn validate(&self) -> Result<(), SetupError> {
         self.endpoint.validate()?;
         validate_send_timeout(self.send_timeout)?;
@@ -84,11 +95,20 @@ impl ServerOptions {
 }
 
 impl ClientOptions {
+    /// What ends the game of the login (W118).
+    pub(crate) fn game_suffix(&self) -> &'static str {
+        game_suffix(self.stream, self.names_stream)
+    }
+
     pub(crate) fn validate(&self) -> Result<(), SetupError> {
         self.client.validate()?;
         validate_send_timeout(self.send_timeout)?;
         validate_stream(self.stream, self.client.connection.ordered)
     }
+}
+
+fn game_suffix(stream: Option<usize>, names_stream: bool) -> &'static str {
+    if stream.is_some() && names_stream { STREAM_SUFFIX } else { "" }
 }
 
 fn validate_send_timeout(value: Duration) -> Result<(), SessionConfigError> {
@@ -116,6 +136,7 @@ impl From<EndpointConfig> for ServerOptions {
             listen,
             endpoint,
             stream: None,
+            names_stream: true,
             send_timeout: SEND_TIMEOUT,
             link_conditions: None,
             receive_buffer: SERVER_RECEIVE_BUFFER,
@@ -128,6 +149,7 @@ impl From<ClientConfig> for ClientOptions {
         Self {
             client,
             stream: None,
+            names_stream: true,
             send_timeout: SEND_TIMEOUT,
             link_conditions: None,
             local: None,

@@ -72,8 +72,10 @@ impl PolledClient {
         Ok(Self::connect_to(addr, options.into())?)
     }
 
-    pub(crate) fn connect_to(server: SocketAddr, options: ClientOptions) -> Result<Self, SetupError> {
+    pub(crate) fn connect_to(server: SocketAddr, mut options: ClientOptions) -> Result<Self, SetupError> {
         options.validate()?;
+        let game_suffix = options.game_suffix();
+        options.client.game.push_str(game_suffix);
         let socket = bind_client(server, &options)?;
         let client = Client::new(clock::now(), server, options.client, entropy::bytes()?)?;
         Ok(Self {

@@ -46,6 +46,8 @@ pub struct PolledServer {
     readable: VecDeque<PlayerId>,
     /// Maximum length of a stream message, if streams are used.
     max_stream_message: Option<usize>,
+    /// What ends the game of a login (W118).
+    game_suffix: &'static str,
     streams: PlayerStreams,
     /// Players whose streams have something to send, each once.
     unflushed: Vec<PlayerId>,
@@ -59,14 +61,17 @@ impl PolledServer {
     /// # Errors
     /// If an option is invalid, or a socket cannot be bound.
     pub fn bind(options: impl Into<ServerOptions>) -> Result<Self, SetupError> {
-        let options = options.into();
+        let mut options = options.into();
         options.validate()?;
+        let game_suffix = options.game_suffix();
+        options.endpoint.games.iter_mut().for_each(|game| game.push_str(game_suffix));
         let sockets = socket_driver::listen(&options.listen, options.receive_buffer)?;
         let endpoint = Endpoint::new(options.endpoint, entropy::bytes()?)?;
         Ok(Self {
             driver: SocketDriver::new(endpoint, sockets, options.link_conditions),
             readable: VecDeque::new(),
             max_stream_message: options.stream,
+            game_suffix,
             streams: PlayerStreams::default(),
             unflushed: Vec::new(),
             events: VecDeque::new(),
@@ -202,6 +207,12 @@ impl PolledServer {
         match event {
             // The messages are read in turn, after the other events.
             ServerEvent::Message(player) => self.mark_readable(player),
+            ServerEvent::Connected(mut new) => {
+                if let Some(game) = new.game.strip_suffix(self.game_suffix) {
+                    new.game.truncate(game.len());
+                }
+                self.events.push_back(ServerEvent::Connected(new));
+            }
             // Complete messages of a stream come before its end, unless this side has ended it.
             ServerEvent::Disconnected(player, why)
                 if why != DisconnectReason::Closed && self.streams.contains(player) =>

@@ -3,7 +3,10 @@
 use crate::common;
 
 use common::{Pair, client_options, server_options, until};
-use rallypoint_session::{ClientEvent, ClientOptions, Encryption, SendError, ServerOptions};
+use rallypoint_session::{
+    ClientEvent, ClientOptions, Encryption, LoginError, PolledClient, PolledServer, SendError, ServerEvent,
+    ServerOptions,
+};
 
 fn stream_options(max_message: usize) -> (ServerOptions, ClientOptions) {
     let server = ServerOptions { stream: Some(max_message), ..server_options() };
@@ -76,6 +79,7 @@ fn s33_errors_name_the_limit() {
 #[test]
 fn s33_a_client_that_breaks_the_stream_is_disconnected() {
     let (server, _) = stream_options(100);
+    let server = ServerOptions { names_stream: false, ..server };
     // This client uses no streams: the start of its message is read as an invalid length.
     let mut pair = Pair::new(server, client_options(Encryption::Plain));
     pair.client.send(&[0xff; 20]).unwrap();
@@ -84,4 +88,43 @@ fn s33_a_client_that_breaks_the_stream_is_disconnected() {
         let _ = pair.server.next_event(&mut pair.message);
         matches!(pair.client.next_event(&mut pair.message), Some(ClientEvent::Disconnected(_)))
     });
+}
+
+#[test]
+fn w118_a_login_is_refused_if_only_one_side_has_a_stream() {
+    let (with_server, with_client) = stream_options(100);
+    let cases = [
+        (with_server, client_options(Encryption::Encrypted), "this server requires a stream"),
+        (server_options(), with_client, "this server has no stream"),
+    ];
+    for (server, client, reason) in cases {
+        let mut server = PolledServer::bind(server).unwrap();
+        let addr = server.local_addrs().next().unwrap();
+        let mut client = PolledClient::connect(addr, client).unwrap();
+        let mut event = None;
+        until("the login is refused", || {
+            server.poll();
+            client.poll();
+            event = client.next_event(&mut Vec::new());
+            event.is_some()
+        });
+        assert_eq!(event, Some(ClientEvent::LoginFailed(LoginError::Refused(reason.into()))));
+    }
+}
+
+#[test]
+fn w118_the_application_sees_the_game_without_what_names_the_stream() {
+    let (server, client) = stream_options(100);
+    let game = client.client.game.clone();
+    let mut server = PolledServer::bind(server).unwrap();
+    let addr = server.local_addrs().next().unwrap();
+    let mut client = PolledClient::connect(addr, client).unwrap();
+    let mut event = None;
+    until("the player is connected", || {
+        server.poll();
+        client.poll();
+        event = server.next_event(&mut Vec::new());
+        event.is_some()
+    });
+    assert!(matches!(event, Some(ServerEvent::Connected(new)) if new.game == game));
 }

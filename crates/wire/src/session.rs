@@ -62,6 +62,10 @@ pub const MAX_TEXT: usize = 507;
 /// Maximum length in bytes of the username and of the game of a login.
 pub const MAX_LOGIN_TEXT: usize = 127;
 
+/// Ends the game of a login whose session is a stream of frames in each direction (W118): a server without one refuses such a
+/// login (S18).
+pub const STREAM_SUFFIX: &str = "+s1";
+
 /// Maximum size of a client's message in bytes (S33).
 pub const MAX_TO_SERVER: usize = 484;
 

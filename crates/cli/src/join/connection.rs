@@ -39,7 +39,7 @@ impl RoomConnection {
         match AsyncChannelClient::connect(addrs, config.clone(), table).await {
             // A plain server does not run a game of that name (S18).
             Err(ConnectError::Login(LoginError::Refused(why))) if !is_transient(&why) => {
-                let options = ClientOptions { stream: Some(MAX_MESSAGE), ..config.into() };
+                let options = ClientOptions { stream: Some(MAX_MESSAGE), names_stream: false, ..config.into() };
                 SessionClient::connect(addrs, options).await.map(Self::Plain)
             }
             result => result.map(Self::Channels),

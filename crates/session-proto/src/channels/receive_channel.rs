@@ -159,7 +159,7 @@ impl ReceiveChannel {
             }
             State::Unordered { next, arrived, partial, .. } => {
                 let number = position(*next, sequence).ok_or(out_of_range)?;
-                if partial.contains_key(&number) || !mark(next, arrived, number) {
+                if partial.contains_key(&number) || !mark(next, arrived, number, out.memory) {
                     return Err(out_of_range);
                 }
                 Ok((Delivery::Now, number))
@@ -221,7 +221,7 @@ impl ReceiveChannel {
                 if insert(message, out.memory)?
                     && let Some(message) = partial.remove(&number)
                 {
-                    mark(next, arrived, number);
+                    mark(next, arrived, number, out.memory);
                     complete(self.index, number, message, out);
                 }
             }
@@ -318,8 +318,8 @@ fn is_marked(next: u64, arrived: &VecDeque<bool>, number: u64) -> bool {
     arrived.get((number - next) as usize).is_some_and(|arrived| *arrived)
 }
 
-/// Marks a position from `next` on as arrived. Returns false if it was before.
-fn mark(next: &mut u64, arrived: &mut VecDeque<bool>, number: u64) -> bool {
+/// Marks a position from `next` on as arrived. Returns false if it was before. A gap takes memory for each position after it.
+fn mark(next: &mut u64, arrived: &mut VecDeque<bool>, number: u64, memory: &mut usize) -> bool {
     if is_marked(*next, arrived, number) {
         return false;
     }
@@ -328,6 +328,7 @@ fn mark(next: &mut u64, arrived: &mut VecDeque<bool>, number: u64) -> bool {
         return true;
     }
     let offset = (number - *next) as usize;
+    *memory -= arrived.len();
     if arrived.len() <= offset {
         arrived.resize(offset + 1, false);
     }
@@ -338,6 +339,7 @@ fn mark(next: &mut u64, arrived: &mut VecDeque<bool>, number: u64) -> bool {
         arrived.pop_front();
         *next += 1;
     }
+    *memory += arrived.len();
     true
 }
 
@@ -371,6 +373,22 @@ mod tests {
     use super::*;
 
     const SIZE: usize = 10;
+
+    #[test]
+    fn w112_positions_after_a_gap_of_an_unordered_channel_are_counted_as_memory() {
+        let settings = Channel::new(ChannelMode::ReliableUnordered, 100);
+        let mut channel = ReceiveChannel::new(ChannelIndex::default(), &settings, 100);
+        let mut ready = VecDeque::new();
+        let mut memory = 0;
+        let mut out = Output { ready: &mut ready, memory: &mut memory };
+        let last = CREDIT_WINDOW as u16 - 1;
+        channel.handle_message(last, b"", &mut out).unwrap();
+        assert_eq!(*out.memory, CREDIT_WINDOW as usize);
+        for sequence in (0..last).rev() {
+            channel.handle_message(sequence, b"", &mut out).unwrap();
+        }
+        assert_eq!(*out.memory, 0);
+    }
 
     #[test]
     fn w112_fragments_of_two_expiring_messages_with_the_same_sequence_are_not_mixed() {

@@ -13,7 +13,7 @@ use crate::{
     ServerEvent, SessionConfigError, SlotIndex,
 };
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_wire::session::channels::GAME_SUFFIX;
+use rallypoint_wire::session::{STREAM_SUFFIX, channels::GAME_SUFFIX};
 use std::{
     collections::VecDeque,
     fmt,
@@ -41,7 +41,8 @@ pub struct ChannelServerConfig {
     /// player is accepted whose table and token are valid.
     pub decides_logins: bool,
     /// The channel of players whose game does not name the message layer (W115), and who therefore have no other: reliable and
-    /// ordered, carried as a stream (S33). None by default: such players are refused (S18).
+    /// ordered, carried as a stream (S33), whether the game names that (W118) or not. None by default: such players are refused
+    /// (S18).
     pub plain_channel: Option<ChannelIndex>,
 }
 
@@ -76,7 +77,16 @@ pub struct ChannelServer {
     /// Players who have left and whose last messages are not read, the oldest first.
     ended: VecDeque<PlayerId>,
     events: VecDeque<ServerEvent>,
+    faults: FaultCounters,
     now: Instant,
+}
+
+/// Number of sessions that ended because of a fault of the player.
+#[derive(Clone, Copy, Debug, Default)]
+struct FaultCounters {
+    tables: u64,
+    tokens: u64,
+    others: u64,
 }
 
 impl ChannelServerConfig {
@@ -111,7 +121,10 @@ impl ChannelServer {
         };
         let plain_games = endpoint.games.clone();
         endpoint.games.iter_mut().for_each(|game| game.push_str(GAME_SUFFIX));
-        endpoint.games.extend(plain_games.into_iter().filter(|_| plain_channel.is_some()));
+        if plain_channel.is_some() {
+            endpoint.games.extend(plain_games.iter().map(|game| format!("{game}{STREAM_SUFFIX}")));
+            endpoint.games.extend(plain_games);
+        }
         // The hello comes first: from then on, messages are delivered on arrival.
         endpoint.connection.ordered = true;
         Ok(Self {
@@ -128,6 +141,7 @@ impl ChannelServer {
             sessions: SessionTable::default(),
             ended: VecDeque::new(),
             events: VecDeque::new(),
+            faults: FaultCounters::default(),
             now,
         })
     }
@@ -135,7 +149,12 @@ impl ChannelServer {
     /// Counters and current sizes.
     #[must_use]
     pub fn stats(&self) -> EndpointStats {
-        self.endpoint.stats()
+        EndpointStats {
+            tables_refused: self.faults.tables,
+            tokens_refused: self.faults.tokens,
+            channel_faults: self.faults.others,
+            ..self.endpoint.stats()
+        }
     }
 
     /// All players who are accepted.
@@ -341,6 +360,17 @@ impl ChannelServer {
         let Some(own) = sessions.get_mut(player) else { return };
         endpoint.with_connection(*now, player, |connection| own.layer.abort(*now, connection, fault));
         self.update_memory(player);
+    }
+}
+
+impl FaultCounters {
+    fn count(&mut self, fault: ChannelFault) {
+        let counter = match fault {
+            ChannelFault::NoHello | ChannelFault::Version(_) | ChannelFault::Table(_) => &mut self.tables,
+            ChannelFault::Token(_) => &mut self.tokens,
+            _ => &mut self.others,
+        };
+        *counter += 1;
     }
 }
 

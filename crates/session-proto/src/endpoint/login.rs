@@ -14,7 +14,9 @@ use crate::{
 use rallypoint_limit::Lan;
 #[cfg(feature = "rsa")]
 use rallypoint_wire::session::KEY_FIELD;
-use rallypoint_wire::session::{Grant, KeyOffer, Login, LoginSuccess, REVISION, Rand, SlotIndex, Uid};
+use rallypoint_wire::session::{
+    Grant, KeyOffer, Login, LoginSuccess, REVISION, Rand, STREAM_SUFFIX, SlotIndex, Uid, channels::GAME_SUFFIX,
+};
 use std::{net::SocketAddr, time::Instant};
 
 /// Why a login gets no success.
@@ -65,7 +67,7 @@ impl Endpoint {
         }
         let (username, game) = login.check().map_err(|error| Refusal::new(error.to_string()))?;
         if !self.config.games.iter().any(|known| known == game) {
-            return Err(Refusal::new("this server runs another game"));
+            return Err(Refusal::new(game_refusal(&self.config.games, game)));
         }
         match (self.config.encryption, login.key) {
             (EncryptionPolicy::Plain, Some(_)) => return Err(Refusal::new("this server does not support encryption")),
@@ -244,6 +246,22 @@ impl Endpoint {
         self.update_slot(index);
         self.collect_events(now, index);
     }
+}
+
+/// Why a login for a game that is not in the list is refused: a peer that lacks only what is above the session learns so.
+fn game_refusal(games: &[String], game: &str) -> &'static str {
+    match games.iter().find(|known| base_game(known) == base_game(game)) {
+        None => "this server runs another game",
+        Some(known) if known.ends_with(GAME_SUFFIX) => "this server requires channels",
+        Some(known) if known.ends_with(STREAM_SUFFIX) => "this server requires a stream",
+        Some(_) if game.ends_with(GAME_SUFFIX) => "this server has no channels",
+        Some(_) => "this server has no stream",
+    }
+}
+
+/// A game without what names the layer above the session.
+fn base_game(game: &str) -> &str {
+    game.strip_suffix(GAME_SUFFIX).or_else(|| game.strip_suffix(STREAM_SUFFIX)).unwrap_or(game)
 }
 
 impl Refusal {

@@ -12,7 +12,7 @@ use crate::{
     connection::Side,
 };
 use rallypoint_machine::Machine;
-use rallypoint_wire::session::channels::GAME_SUFFIX;
+use rallypoint_wire::session::{STREAM_SUFFIX, channels::GAME_SUFFIX};
 
 impl ChannelServer {
     /// Turns the events of the endpoint into those of the channels.
@@ -45,8 +45,11 @@ impl ChannelServer {
     }
 
     /// A player without channels (W115).
-    fn start_plain_session(&mut self, new: NewPlayer) {
+    fn start_plain_session(&mut self, mut new: NewPlayer) {
         let Some(channel) = self.plain_channel else { return };
+        if let Some(game) = new.game.strip_suffix(STREAM_SUFFIX) {
+            new.game.truncate(game.len());
+        }
         let player = new.player;
         let session = PlainSession::new(&self.table, channel);
         self.sessions.insert(player, PlayerSession::new(Layer::Plain(Box::new(session)), new.clone()));
@@ -102,6 +105,9 @@ impl ChannelServer {
 
     fn end_session(&mut self, player: PlayerId, reason: DisconnectReason) {
         let Some(own) = self.sessions.get_mut(player) else { return };
+        if let DisconnectReason::Channels(fault) = reason {
+            self.faults.count(fault);
+        }
         // A player who was never accepted has not joined, unless the application knows of the request.
         if own.new.is_some() && !(self.decides_logins && own.layer.is_known()) {
             self.remove_session(player);
