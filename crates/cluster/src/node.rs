@@ -394,11 +394,13 @@ impl ClusterNode {
             }
             Reply::Fetched(values) => {
                 // A record that was read since the request was sent may be later than the reply.
-                for (id, value) in self.outbox.end_fetch().into_iter().zip(values) {
+                for (fetching, value) in self.outbox.end_fetch().into_iter().zip(values) {
                     let state = value.map_or(ServerState::lost(self.fetch_seq), |value| {
                         ServerState::put(value.seq, value, ApplyMode::Change)
                     });
-                    self.handle_state(now, id, state);
+                    if state.seq >= fetching.removed {
+                        self.handle_state(now, fetching.id, state);
+                    }
                 }
             }
             Reply::Scanned { cursor, entries, malformed } => self.handle_scanned(now, cursor, entries, malformed),

@@ -1,6 +1,6 @@
 //! States of servers that were read before something later was known do not replace it.
 
-use crate::support::{ModelStore, Peer, Server, server};
+use crate::support::{ModelStore, Peer, Server, server, unregistration};
 use rallypoint_cluster::{Reply, RequestKind};
 use rallypoint_lobby_proto::{LocalChange, PublicId};
 use std::time::{Duration, Instant};
@@ -75,4 +75,33 @@ fn a_late_reply_does_not_remove_a_server_that_was_listed_since() {
     reader.node.handle_reply(now, now, fetch, Ok(fetched));
     reader.run(now, &mut store);
     assert_eq!(reader.players(now), [0]);
+}
+
+/// The store had the server when it was queried, and the log shows its removal before that reply arrives.
+#[test]
+fn a_late_reply_does_not_list_a_server_that_was_removed_since() {
+    let mut now = Instant::now();
+    let mut store = ModelStore::at(1_000_000);
+    let (mut reader, mut writer) = (Peer::new(1, now), Peer::new(2, now));
+    reader.run(now, &mut store);
+    writer.register(now, &server(1));
+    writer.run(now, &mut store);
+    reader.run(now, &mut store);
+    assert_eq!(reader.players(now), [0]);
+    let id = public_id(now, &server(1));
+    reader.held = Some(RequestKind::Fetch);
+    reader.node.handle_changes(now, [LocalChange::Reread(id)]);
+    reader.run(now, &mut store);
+    let (fetch, request) = reader.take_held(RequestKind::Fetch);
+    let fetched = store.execute(&request).unwrap();
+    assert!(matches!(&fetched, Reply::Fetched(values) if values[0].is_some()));
+    writer.registry.handle_datagram(now, ([203, 0, 113, 1], 4_000).into(), &unregistration(1));
+    writer.run(now, &mut store);
+    reader.run(now, &mut store);
+    assert!(reader.players(now).is_empty());
+    now += Duration::from_millis(10);
+    reader.node.handle_reply(now, now, fetch, Ok(fetched));
+    reader.run(now, &mut store);
+    assert!(reader.players(now).is_empty());
+    assert_eq!(reader.node.stats().servers, 0);
 }

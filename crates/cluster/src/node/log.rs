@@ -139,6 +139,7 @@ impl ClusterNode {
             }
             Err(removal) => {
                 self.known.remove(&id);
+                self.outbox.note_removal(id, state.seq);
                 self.stats.applied += 1;
                 self.updates.push_back(Update::Remove(id, removal));
             }

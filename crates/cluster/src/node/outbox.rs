@@ -47,7 +47,15 @@ pub(super) struct Outbox {
     /// Whether a request for leases is sent although it could have more.
     is_lease_flush: bool,
     fetches: VecDeque<PublicId>,
-    fetching: Vec<PublicId>,
+    fetching: Vec<Fetching>,
+}
+
+/// A server whose state is being read.
+#[derive(Debug)]
+pub(super) struct Fetching {
+    pub id: PublicId,
+    /// Number of its latest removal that was read from the log since the request was sent, or 0. The reply may be older.
+    pub removed: u64,
 }
 
 impl Outbox {
@@ -95,12 +103,19 @@ impl Outbox {
     /// The servers whose state is to be read next.
     pub fn begin_fetch(&mut self) -> Option<Vec<PublicId>> {
         let count = self.fetches.len().min(MAX_WRITES);
-        self.fetching = self.fetches.drain(..count).collect();
-        (count > 0).then(|| self.fetching.clone())
+        self.fetching = self.fetches.drain(..count).map(|id| Fetching { id, removed: 0 }).collect();
+        (count > 0).then(|| self.fetching.iter().map(|fetching| fetching.id).collect())
     }
 
-    pub fn end_fetch(&mut self) -> Vec<PublicId> {
+    pub fn end_fetch(&mut self) -> Vec<Fetching> {
         std::mem::take(&mut self.fetching)
+    }
+
+    /// Records that a server was removed, in case its state is being read.
+    pub fn note_removal(&mut self, id: PublicId, seq: u64) {
+        for fetching in self.fetching.iter_mut().filter(|fetching| fetching.id == id) {
+            fetching.removed = fetching.removed.max(seq);
+        }
     }
 
     /// Keeps a state of a server with a change of this node on its way for later; returns that of any other server.
@@ -136,7 +151,7 @@ impl Outbox {
             }
         }
         let fetching = std::mem::take(&mut self.fetching);
-        self.fetches.extend(fetching);
+        self.fetches.extend(fetching.into_iter().map(|fetching| fetching.id));
     }
 
     /// Leases are collected again with the next contact, and decisions about bans that wait no longer count as current.
