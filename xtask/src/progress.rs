@@ -1,7 +1,9 @@
 //! Runs a command, and prints a line from time to time, so that a long step does not look as if it hangs.
 
 use std::{
+    env,
     io::{self, BufRead, BufReader},
+    num::NonZero,
     process::{Command, ExitStatus, Stdio},
     sync::{
         Arc, Mutex, PoisonError,
@@ -14,6 +16,9 @@ use std::{
 /// Interval between two lines.
 const INTERVAL: Duration = Duration::from_secs(30);
 
+/// Number of tests that nextest runs at the same time.
+const TEST_THREADS: &str = "NEXTEST_TEST_THREADS";
+
 /// Runs a command whose output is shown as it is.
 pub fn run(mut command: Command, name: &str) -> io::Result<ExitStatus> {
     let _ticker = Ticker::start(name, Arc::default());
@@ -24,6 +29,11 @@ pub fn run(mut command: Command, name: &str) -> io::Result<ExitStatus> {
 pub fn run_nextest(mut command: Command, name: &str) -> io::Result<ExitStatus> {
     let count = Arc::<Mutex<String>>::default();
     let _ticker = Ticker::start(name, count.clone());
+    if env::var_os(TEST_THREADS).is_none() {
+        // Most tests with sockets, processes and browsers wait most of the time.
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        command.env(TEST_THREADS, (2 * cores).to_string());
+    }
     let mut child = command.args(["--status-level", "pass"]).stderr(Stdio::piped()).spawn()?;
     if let Some(stderr) = child.stderr.take() {
         for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
