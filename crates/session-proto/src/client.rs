@@ -224,7 +224,7 @@ impl Client {
     ) -> Option<Transmit> {
         match &mut self.state {
             State::LoggingIn(attempt) if now >= attempt.retry_at => {
-                attempt.first_sent.get_or_insert(now);
+                attempt.last_sent = Some(now);
                 attempt.transmissions += 1;
                 attempt.retry_at = now + attempt.retry_delay;
                 attempt.retry_delay = (attempt.retry_delay * 3 / 2).min(MAX_LOGIN_RETRY);

@@ -198,6 +198,15 @@ pub(crate) enum DataDisposition {
     Unproven,
 }
 
+/// What the login says about the round-trip time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoginRtt {
+    /// Time since the last transmission that may have been answered: a round trip takes at least as long.
+    pub at_least: Duration,
+    /// Whether there was only one, so that this is the round-trip time.
+    pub is_exact: bool,
+}
+
 /// Getters.
 impl Connection {
     /// Current round-trip time, loss, throughput and counters.
@@ -295,14 +304,14 @@ impl Connection {
         config: &ConnectionConfig,
         codec: Codec,
         peer: SocketAddr,
-        login_rtt: Option<Duration>,
+        login_rtt: LoginRtt,
     ) -> Self {
         let first = MessageNumber::new(config.first_number);
         // Only a client changes its address, so only a server needs room for a challenge.
         let reserve = if codec.side == Side::Server { path::challenge_size(config.window) } else { 0 };
         let mut rtt = RttEstimator::new();
-        if let Some(sample) = login_rtt {
-            rtt.sample(now, sample);
+        if login_rtt.is_exact {
+            rtt.sample(now, login_rtt.at_least);
         }
         Self {
             path: Path::new(now, peer),
@@ -310,7 +319,7 @@ impl Connection {
             peer_close: None,
             send: SendSide {
                 buffer: SendBuffer::new(first, config.window, reserve),
-                early_acks: EarlyAckFilter::new(login_rtt),
+                early_acks: EarlyAckFilter::new(Some(login_rtt.at_least)),
                 optimistic_acks: OptimisticAckDetector::new(0),
                 resend_budget: ResendBudget::new(now),
                 redundancy: Redundancy::new(now, config.thin_rate),

@@ -101,6 +101,62 @@ fn w62_a_stream_of_forged_acks_does_not_slow_a_download() {
     }
 }
 
+/// Goodput of the first 6 s of a download, with RTT 20 or 150 ms and an empty queue at first, relative to one without forged acks.
+fn goodput_with_forged_acks(rtt: u64, encryption: &Encryption, forge: impl Fn(u32, u32) -> Vec<u32>) -> f64 {
+    let run = |is_forged: bool| {
+        let link = Link::default().delay(ms(rtt) / 2).bottleneck(16_000_000, 2_000 * rtt as usize);
+        let mut pair = Pair::connect(4, link, encryption.clone());
+        let tap = Wiretap::attach(&mut pair.net);
+        let mut download = Download { pair, tap, sent: 0 };
+        let mut round = 0;
+        let goodput = download.run_for(secs(6), |pair, newest| {
+            round += 1;
+            let numbers = forge(round, newest);
+            if is_forged && !numbers.is_empty() {
+                pair.net.inject(CLIENT, SERVER, &number_list(ACK, numbers));
+            }
+        });
+        let stats = download.stats();
+        assert!(stats.rtt_min >= ms(rtt) / 2, "{stats:?}");
+        download.finish();
+        goodput
+    };
+    run(true) / run(false)
+}
+
+#[test]
+fn w62_a_forged_ack_at_the_beginning_does_not_slow_a_download() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        // A login on the longer path is repeated, so it does not measure the round trip.
+        for rtt in [20, 150] {
+            let share = goodput_with_forged_acks(
+                rtt,
+                &encryption,
+                |round, newest| {
+                    if round == 1 { vec![newest] } else { Vec::new() }
+                },
+            );
+            assert!(share > 0.9, "{encryption:?}, RTT {rtt} ms: {share}");
+        }
+    }
+}
+
+#[test]
+fn w62_acks_that_are_each_a_little_too_early_do_not_slow_a_download() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        // Every 7 ms one of the last 200 numbers, which were sent up to 40 ms ago; or every 50 ms the last 61.
+        let one = |round: u32, newest: u32| {
+            let number = newest.saturating_sub((round.wrapping_mul(0x9e37_79b9) >> 16) % 200);
+            if round.is_multiple_of(7) { vec![number] } else { Vec::new() }
+        };
+        let many = |round: u32, newest: u32| {
+            if round.is_multiple_of(50) { (newest.saturating_sub(60)..=newest).collect() } else { Vec::new() }
+        };
+        let shares = [goodput_with_forged_acks(20, &encryption, one), goodput_with_forged_acks(20, &encryption, many)];
+        assert!(shares.iter().all(|share| *share > 0.8), "{encryption:?}: {shares:?}");
+    }
+}
+
 #[test]
 fn w62_a_path_that_becomes_shorter_is_noticed() {
     let mut pair = Pair::plain(1, Link::default().delay(ms(100)));

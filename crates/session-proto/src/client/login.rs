@@ -3,7 +3,7 @@
 use super::{Client, State};
 use crate::{
     ClientEvent, Connection, Encryption, PublicKey, StaticKey,
-    connection::{Codec, Protection, Side},
+    connection::{Codec, LoginRtt, Protection, Side},
     crypto,
 };
 use rallypoint_wire::session::{Grant, KEY_FIELD, KeyOffer, Login, LoginSuccess, Name, REVISION, Text};
@@ -21,7 +21,7 @@ pub(super) struct LoginAttempt {
     pub datagram: Vec<u8>,
     pub key: LoginKey,
     pub deadline: Instant,
-    pub first_sent: Option<Instant>,
+    pub last_sent: Option<Instant>,
     /// Number of transmissions.
     pub transmissions: u32,
     pub retry_at: Instant,
@@ -60,7 +60,7 @@ impl Client {
             datagram,
             key,
             deadline: now + self.config.login_timeout,
-            first_sent: None,
+            last_sent: None,
             transmissions: 0,
             retry_at: now,
             retry_delay: LOGIN_RETRY,
@@ -138,8 +138,8 @@ impl Client {
             }
             _ => return,
         };
-        let is_sent_once = attempt.transmissions == 1;
-        let rtt = attempt.first_sent.filter(|_| is_sent_once).map(|at| now.saturating_duration_since(at));
+        let at_least = attempt.last_sent.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
+        let rtt = LoginRtt { at_least, is_exact: attempt.transmissions == 1 };
         let codec = Codec { side: Side::Client, index: success.index, uid: success.uid, protection };
         let mut connection = Connection::new(now, &self.config.connection, codec, self.server, rtt);
         connection.seed_optimistic_ack_detection(self.rng.u64());

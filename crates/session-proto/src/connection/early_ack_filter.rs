@@ -16,7 +16,7 @@ const CONFIRMATION_WINDOW: Duration = Duration::from_secs(10);
 const DISTRUST_PERIOD: Duration = Duration::from_secs(2);
 
 /// Below this nothing is too early: it is shorter than the pauses of the hosts at both ends.
-const MIN_FLOOR: Duration = Duration::from_millis(2);
+const MIN_FLOOR: Duration = Duration::from_millis(1);
 
 /// Knows the usual round-trip time.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ struct EarlyAcks {
 }
 
 impl EarlyAckFilter {
-    /// Starts with a part of the round-trip time of the login, which includes the time of resends.
+    /// Starts with a part of the time that the login took: the first round trip is often slower than the others.
     pub fn new(login_rtt: Option<Duration>) -> Self {
         Self { usual: login_rtt.map(|rtt| rtt / 8), is_provisional: true, early: None, distrust_until: None }
     }
@@ -52,10 +52,12 @@ impl EarlyAckFilter {
         *self = Self::new(None);
     }
 
-    /// Acks that arrive sooner than this after the transmission are too early.
+    /// Acks that arrive sooner than this after the transmission are too early. `base` is the delay of the path without a queue.
+    ///
+    /// A queue that drains brings acks sooner than usual, but not sooner than the path without a queue allows.
     #[inline]
-    pub fn floor(&self) -> Duration {
-        let floor = self.usual.unwrap_or_default() * 3 / 4;
+    pub fn floor(&self, base: Duration) -> Duration {
+        let floor = self.usual.unwrap_or_default().min(base) * 3 / 4;
         if floor < MIN_FLOOR { Duration::ZERO } else { floor }
     }
 
@@ -95,15 +97,17 @@ impl EarlyAckFilter {
     }
 
     /// A message is acked for the second time, as the first number of an ack, so not as a repetition: one of the acks is
-    /// forged. The peer cannot ack before the message arrives, so it is the earlier one.
-    pub fn on_repeated_ack(&mut self, now: Instant, acks: RepeatedAck) {
+    /// forged. The peer cannot ack before the message arrives, so it is the earlier one. Returns whether that is certain.
+    pub fn on_repeated_ack(&mut self, now: Instant, acks: RepeatedAck) -> bool {
+        let usual = self.usual.unwrap_or_default();
         // Acks that overtake each other are a little apart.
-        if acks.first < acks.second * 7 / 8 && acks.first < self.floor() * 4 / 3 {
+        let is_forged = acks.first < acks.second * 7 / 8 && acks.first < usual;
+        if is_forged {
             self.early = None;
             self.distrust_until = Some(now + DISTRUST_PERIOD);
-            let usual = self.usual.unwrap_or_default();
             self.usual = Some(usual + acks.second.min(2 * usual).saturating_sub(usual) / 4);
         }
+        is_forged
     }
 }
 
@@ -122,13 +126,18 @@ mod tests {
         filter
     }
 
+    /// The floor on a path of 50 ms.
+    fn floor(filter: &EarlyAckFilter) -> Duration {
+        filter.floor(ms(50))
+    }
+
     #[test]
     fn w62_single_early_acks_are_not_believed() {
         let now = Instant::now();
         let mut filter = filter();
         for second in 0..60 {
             filter.on_early_ack(now + ms(2_000 * second), ms(1));
-            assert!(filter.floor() > ms(35));
+            assert!(floor(&filter) > ms(35));
             filter.on_ack(Some(ms(49)));
         }
     }
@@ -138,11 +147,11 @@ mod tests {
         let mut now = Instant::now();
         let mut filter = filter();
         for _ in 0..CONFIRMATIONS {
-            assert!(filter.floor() > ms(35));
+            assert!(floor(&filter) > ms(35));
             now += ms(16);
             filter.on_early_ack(now, ms(20));
         }
-        assert_eq!(filter.floor(), ms(15));
+        assert_eq!(floor(&filter), ms(15));
     }
 
     #[test]
@@ -150,7 +159,7 @@ mod tests {
         let now = Instant::now();
         let mut filter = filter();
         (0..CONFIRMATIONS).for_each(|number| filter.on_early_ack(now + ms(2_000) * number, ms(20)));
-        assert_eq!(filter.floor(), ms(15));
+        assert_eq!(floor(&filter), ms(15));
     }
 
     #[test]
@@ -161,7 +170,7 @@ mod tests {
             now += ms(5);
             filter.on_early_ack(now, ms(1));
             filter.on_repeated_ack(now, RepeatedAck { first: ms(1), second: ms(50) });
-            assert!(filter.floor() > ms(35));
+            assert!(floor(&filter) > ms(35));
         }
     }
 
@@ -170,9 +179,9 @@ mod tests {
         let now = Instant::now();
         let mut filter = filter();
         for _ in 0..1_000 {
-            filter.on_ack(Some(filter.floor()));
-            filter.on_repeated_ack(now, RepeatedAck { first: filter.floor(), second: ms(50) });
-            assert!(filter.floor() > ms(25), "{:?}", filter.floor());
+            filter.on_ack(Some(floor(&filter)));
+            filter.on_repeated_ack(now, RepeatedAck { first: floor(&filter), second: ms(50) });
+            assert!(floor(&filter) > ms(25), "{:?}", floor(&filter));
         }
     }
 
@@ -182,7 +191,7 @@ mod tests {
         let mut early = 0;
         for number in 0..10_000_u64 {
             let rtt = ms(50 + number * 7_919 % 100);
-            if rtt < filter.floor() { early += 1 } else { filter.on_ack(Some(rtt)) }
+            if rtt < floor(&filter) { early += 1 } else { filter.on_ack(Some(rtt)) }
         }
         assert!(early < 10, "{early} of 10,000");
     }

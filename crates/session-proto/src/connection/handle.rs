@@ -95,11 +95,12 @@ impl Connection {
             self.on_false_ack(now, numbers.iter());
             return self.prepare_challenge(now);
         }
-        if let Some(repeated) = numbers.iter().next().and_then(|number| self.send.buffer.repeated_ack(now, number)) {
-            self.send.early_acks.on_repeated_ack(now, repeated);
+        if let Some(repeated) = numbers.iter().next().and_then(|number| self.send.buffer.repeated_ack(now, number))
+            && self.send.early_acks.on_repeated_ack(now, repeated)
+        {
+            self.rtt.on_forged_sample(now, repeated);
         }
-        // A queue that drains brings acks sooner than usual, but not sooner than the path without a queue allows.
-        let floor = self.send.early_acks.floor().min(self.rtt.base() * 3 / 4);
+        let floor = self.send.early_acks.floor(self.rtt.base());
         let last_after = self.rtt.min() * 3 / 4;
         let mut early = None;
         let mut acked_bytes = 0;

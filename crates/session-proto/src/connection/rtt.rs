@@ -1,6 +1,6 @@
 //! Round-trip time: the smoothed estimate of RFC 6298, and the minimum of the last seconds.
 
-use super::ack_bursts::AckBursts;
+use super::{ack_bursts::AckBursts, ack_effect::RepeatedAck};
 use std::time::{Duration, Instant};
 
 /// Initial, smallest and largest retransmission timeout (S25).
@@ -26,6 +26,12 @@ const BASE_DRIFT: u32 = 64;
 
 /// How many times the path's delay the fastest round trip of a [`MIN_RTT_WINDOW`] can take.
 const MAX_BASE_RATIO: u32 = 4;
+
+/// A sample that lowers the path's delay by more than this share may turn out to be forged within this time, and within this many
+/// round trips.
+const MAX_UNDOUBTED: u32 = 16;
+const DOUBT_TIME: Duration = Duration::from_secs(1);
+const DOUBT_ROUND_TRIPS: u32 = 4;
 
 /// Number of samples over which the smallest is taken as the current delay, twice that at most: fewer would mistake jitter for
 /// a queue. They have to come from two groups, of those within `SAMPLE_GROUP`: a peer that is polled once per frame acks all at
@@ -84,6 +90,9 @@ struct Base {
     /// The smallest sample since a time.
     latest: Duration,
     since: Instant,
+    /// The delay before a sample lowered it by more than `MAX_UNDOUBTED`, and the time of that.
+    before: Option<Duration>,
+    lowered_at: Instant,
 }
 
 impl RttEstimator {
@@ -186,14 +195,36 @@ impl RttEstimator {
     }
 
     fn update_base(&mut self, now: Instant, rtt: Duration) {
-        let base = self.base.get_or_insert(Base { delay: rtt, latest: rtt, since: now });
+        let first = Base { delay: rtt, latest: rtt, since: now, before: None, lowered_at: now };
+        let base = self.base.get_or_insert(first);
         base.latest = base.latest.min(rtt);
+        if rtt < base.delay - base.delay / MAX_UNDOUBTED {
+            if base.before.is_none() || now.saturating_duration_since(base.lowered_at) > DOUBT_TIME {
+                base.before = Some(base.delay);
+            }
+            base.lowered_at = now;
+        }
         base.delay = base.delay.min(rtt);
         if now.saturating_duration_since(base.since) > MIN_RTT_WINDOW {
             // A delay far below all samples of a whole window was measured on another path, or was forged.
             base.delay = base.latest.min((base.delay + base.delay / BASE_DRIFT).max(base.latest / MAX_BASE_RATIO));
             base.latest = rtt;
             base.since = now;
+        }
+    }
+
+    /// The first of two acks of a message was forged (W62). If it has lowered the path's delay, that is undone.
+    pub fn on_forged_sample(&mut self, now: Instant, acks: RepeatedAck) {
+        let Some(base) = &mut self.base else { return };
+        // The second ack may be forged as well, so the delay never becomes longer than it was.
+        let Some(before) = base.before.filter(|before| base.delay < *before) else { return };
+        let doubt = DOUBT_TIME.max(DOUBT_ROUND_TRIPS * before);
+        if now.saturating_duration_since(base.lowered_at) <= doubt && acks.first <= base.delay * 9 / 8 {
+            base.delay = acks.second.min(before);
+            base.latest = base.delay;
+            base.since = now;
+            self.min = Some((base.delay, now));
+            self.smoothed = self.smoothed.map(|smoothed| smoothed.max(base.delay));
         }
     }
 
@@ -242,9 +273,14 @@ impl RttEstimator {
         if recent == Duration::MAX { Duration::ZERO } else { recent.saturating_sub(self.base()) }
     }
 
-    /// How much of that cannot come from waiting for a frame, on this side or at the peer (W80).
+    /// How long a round trip may wait for a frame, on this side and at the peer (W80).
+    pub fn frame_delay(&self) -> Duration {
+        self.poll_interval + self.bursts.hold_time()
+    }
+
+    /// How much longer than without a queue a round trip takes now, apart from waiting for a frame.
     pub fn excess_delay(&self) -> Duration {
-        self.queue_delay().saturating_sub(self.poll_interval + self.bursts.hold_time())
+        self.queue_delay().saturating_sub(self.frame_delay())
     }
 
     /// Whether the round-trip time shows a queue.

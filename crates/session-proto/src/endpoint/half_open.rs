@@ -34,6 +34,7 @@ pub(super) struct HalfOpenLogin {
     pub game: String,
     /// The answer: byte for byte the same for the same login (S12).
     pub reply: Vec<u8>,
+    /// When it was last answered.
     pub answered_at: Instant,
     /// Whether it was answered only once, so that the first message measures a round trip.
     pub is_answered_once: bool,

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     Connection, DisconnectReason, EncryptionPolicy, NewPlayer, ServerEvent,
-    connection::{Codec, DataDisposition, Protection, Side},
+    connection::{Codec, DataDisposition, LoginRtt, Protection, Side},
     crypto::{self, HpkeMode, PublicKey, Secret},
     reason,
 };
@@ -41,6 +41,7 @@ impl Endpoint {
         // The same login from the same address gets the same answer (S12).
         if let Some(known) = self.half_open.by_login(&id) {
             known.is_answered_once = false;
+            known.answered_at = now;
             let reply = known.reply.clone();
             return self.grant_login(from, reply);
         }
@@ -194,7 +195,8 @@ impl Endpoint {
             self.stats.strays += 1;
             return;
         }
-        let rtt = login.is_answered_once.then(|| now.saturating_duration_since(login.answered_at));
+        let at_least = now.saturating_duration_since(login.answered_at);
+        let rtt = LoginRtt { at_least, is_exact: login.is_answered_once };
         let codec = Codec { side: Side::Server, index: data.index, uid: data.uid, protection };
         let mut connection = Connection::new(now, &self.config.connection, codec, from, rtt);
         let disposition =
