@@ -6,7 +6,13 @@ use crate::common;
 
 use common::{bottleneck::*, *};
 
-const SEGMENT: usize = 411;
+/// Bytes of a datagram of the CUBIC flows: by default the same as those of the sessions, which is the hardest comparison for
+/// loss. The variable `RALLYPOINT_GRID_SEGMENT` chooses another length.
+const SEGMENT: u64 = 411;
+
+fn segment() -> usize {
+    variable("RALLYPOINT_GRID_SEGMENT").unwrap_or(SEGMENT) as usize
+}
 
 /// Seeds that every cell is run with, and the number of them for high rates, which take long. With the second and the third a
 /// download that came second got 29 % of 100 Mbit/s, and with the fourth one that came first 84 % with a short queue.
@@ -46,10 +52,10 @@ fn check_loss(rate: u64) {
         [2, 4, 8, 16].into_iter().flat_map(|flows| [1.0, 0.5, 4.0].map(|queue| (flows, queue))).collect();
     check_cells(rate, &all, |seed, (flows, queue)| {
         let mut sessions = shared(seed, rate, queue, 4_096);
-        sessions.add(flows, 0, SEGMENT);
+        sessions.add(flows, 0, segment());
         let measured = sessions.measure(secs(20));
         let mut cubics = shared(seed, rate, queue, 4_096);
-        cubics.add(0, flows, SEGMENT);
+        cubics.add(0, flows, segment());
         let cubic_loss = cubics.measure(secs(20)).cubic_loss;
         let loss = measured.session_loss;
         let used = measured.sessions.iter().sum::<u64>() as f64 * 8.0 / (rate * 20_000_000) as f64;
@@ -69,9 +75,9 @@ fn check_share(rate: u64, window: usize) {
     let all = [(1.0, true), (1.0, false), (4.0, true), (4.0, false), (0.5, true), (0.5, false)];
     check_cells(rate, &all, |seed, (queue, is_first)| {
         let mut shared = shared(seed, rate, queue, window);
-        shared.add(usize::from(is_first), usize::from(!is_first), SEGMENT);
+        shared.add(usize::from(is_first), usize::from(!is_first), segment());
         shared.net.run_for(secs(5));
-        shared.add(usize::from(!is_first), usize::from(is_first), SEGMENT);
+        shared.add(usize::from(!is_first), usize::from(is_first), segment());
         let share = shared.measure(secs(60)).of_sessions();
         let range = if rate == 1 || queue == 0.5 { 0.2..=0.8 } else { 0.3..=0.7 };
         goal(

@@ -14,7 +14,7 @@ mod loss_history;
 
 use super::{ack_effect::AckedMessage, rtt::RttEstimator};
 use loss_history::{LossHistory, LossSample};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Window in bytes before anything is measured: 10 datagrams.
 pub(crate) const INITIAL_WINDOW: u64 = 5_080;
@@ -41,6 +41,14 @@ const LONG_QUEUE_DECREASE: f64 = 0.5;
 /// The decrease at the first congestion event after slow start. It is small, so that flows that filled the path before have to
 /// give way as well.
 const FIRST_DECREASE: f64 = 0.85;
+
+/// A flow that came when others had filled the queue, which shows when the queue becomes shorter than it ever was, shrinks as
+/// little at this many further events, if its window is larger than this in bytes and its path longer than this: there a share takes
+/// minutes to grow. With a higher rate of random loss than this, losses do not tell when the queue is full.
+const LATECOMER_EVENTS: u8 = 6;
+const LATECOMER_WINDOW: f64 = 100_000.0;
+const LATECOMER_DELAY: Duration = Duration::from_millis(25);
+const MAX_LATECOMER_LOSS: f64 = 0.005;
 
 /// The window never shrinks below what the path holds at the measured rate without a queue, but by at least this: a short queue
 /// is empty after that, and a lone flow need not leave a part of the path unused.
@@ -156,6 +164,9 @@ pub(crate) struct CongestionController {
     undo: Option<Undo>,
     /// Whether the last congestion event was the first one after slow start.
     follows_slow_start: bool,
+    /// The shortest delay of the first rounds, and the number of events at which that tells a flow that came late.
+    first_base: Option<Duration>,
+    latecomer_events: u8,
     losses: LossHistory,
     trial: Option<Trial>,
     /// Whether slow start was ended by losses that may have been random.
@@ -198,6 +209,8 @@ impl CongestionController {
             recovery_end: 0,
             undo: None,
             follows_slow_start: false,
+            first_base: None,
+            latecomer_events: LATECOMER_EVENTS,
             losses: LossHistory::default(),
             trial: None,
             is_doubted: false,
@@ -400,11 +413,13 @@ impl CongestionController {
             lost_bytes: event.bytes,
         };
         self.undo = Some(undo);
+        let is_first = self.round < self.conservative_until;
+        let is_latecomer = !is_first && self.takes_little_away(used, rtt);
         let decrease = if undo.is_heavy() {
             HEAVY_DECREASE
         } else if used < SMALL_WINDOW {
             self.small_decrease()
-        } else if self.round < self.conservative_until {
+        } else if is_first || is_latecomer {
             FIRST_DECREASE
         } else {
             // Messages that are lost at random are in flight as well.
@@ -413,7 +428,8 @@ impl CongestionController {
         };
         self.follows_slow_start = self.threshold.is_infinite() || self.conservative_until > 0;
         // Fast convergence: a flow whose share shrinks releases more of it.
-        self.max_window = if used < self.max_window { used * (1.0 + DECREASE) / 2.0 } else { used };
+        let is_shrinking = used < self.max_window && !is_latecomer;
+        self.max_window = if is_shrinking { used * (1.0 + DECREASE) / 2.0 } else { used };
         self.window = (decrease * used).max(MIN_WINDOW);
         self.threshold = self.window;
         self.epoch = None;
@@ -422,8 +438,22 @@ impl CongestionController {
         self.reduced_in = self.round;
     }
 
+    /// Whether this event shrinks the window of a flow that came late only a little.
+    fn takes_little_away(&mut self, used: f64, rtt: &RttEstimator) -> bool {
+        // Where round trips wait for frames, or losses are random, the delay says less about others.
+        let is_clear = rtt.frame_delay().is_zero() && self.losses.floor() < MAX_LATECOMER_LOSS;
+        let is_late = is_clear && self.first_base.is_some_and(|first| rtt.base() + first / 16 < first);
+        let is_large = used > LATECOMER_WINDOW && rtt.base() > LATECOMER_DELAY;
+        let is_latecomer = is_late && is_large && self.latecomer_events > 0;
+        self.latecomer_events -= u8::from(is_latecomer);
+        is_latecomer
+    }
+
     fn start_round(&mut self, rtt: &RttEstimator) {
         self.round += 1;
+        if self.is_in_slow_start() || self.first_base.is_none() {
+            self.first_base = Some(self.first_base.map_or(rtt.base(), |first| first.min(rtt.base())));
+        }
         self.round_ends_at = self.delivered;
         self.rates[self.round as usize % RATE_ROUNDS] = 0.0;
         self.peaks = [self.peaks[1], 0];
