@@ -82,6 +82,11 @@ impl Connection {
         self.rtt.queue_delay()
     }
 
+    /// The round-trip time without a queue.
+    pub(crate) fn base_rtt(&self) -> Duration {
+        self.rtt.base()
+    }
+
     pub(crate) fn smoothed_rtt(&self) -> Duration {
         self.rtt.smoothed()
     }
