@@ -114,13 +114,15 @@ fn outcomes_of_an_unregistered_server_are_notes() {
     let api = lobby.url();
     let mut announce = rallypoint(home.path());
     let to = lobby.v4().to_string();
-    announce.args(["announce", "--name", "Arena", "--port", "8190", "--transport", "udp", "--lobby", &to]);
+    let at = free_port();
+    let port = at.rsplit_once(':').unwrap().1;
+    announce.args(["announce", "--name", "Arena", "--port", port, "--transport", "udp", "--lobby", &to]);
     let announce = Process::spawn(&mut announce);
     announce.next_line();
     assert!(announce.next_line().starts_with("listed by "));
     announce.signal(Signal::TERM);
     announce.wait();
-    let args = ["127.0.0.1:8190", "--transport", "udp", "--timeout", "100ms", "--api", &api];
+    let args = [&*at, "--transport", "udp", "--timeout", "100ms", "--api", &api];
     let text = wait_for("the unregistration has arrived", || {
         let (text, _) = doctor(home.path(), lobby.v4(), &args);
         Some(text).filter(|text| text.contains("the lobby reports not_registered"))
