@@ -27,6 +27,10 @@ pub(crate) struct AckedMessage {
     pub is_copied: bool,
     /// Whether the first transmission was lost, and its copy if there was one.
     pub is_first_lost: bool,
+    /// Whether that loss was reported when it was detected.
+    pub is_loss_reported: bool,
+    /// Whether there was more than one resend.
+    pub is_resent_often: bool,
     /// Whether the first transmission was lost, if that had no copy; only for the first of several lost messages.
     pub first_lost: Option<bool>,
     /// Whether it was resent although the ack came too soon to be caused by the resend.

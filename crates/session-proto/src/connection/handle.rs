@@ -116,7 +116,7 @@ impl Connection {
                 AckEffect::Acked(acked) => acked,
             };
             self.congestion.on_ack(now, acked.len);
-            self.loss.add(acked.is_copied, acked.is_first_lost);
+            self.measure_loss(&acked, numbers, number);
             if acked.is_copied {
                 self.send.redundancy.on_copied_message(now, acked.is_first_lost);
             }
@@ -168,6 +168,29 @@ impl Connection {
         self.release(now);
         self.notify_writable();
         self.finish_flush(now);
+    }
+
+    /// Measures the loss for the statistics. A number that an ack names twice had been received before its last resend arrived:
+    /// its first ack was lost. After several resends, that may have been the ack of one of them (W82).
+    fn measure_loss(&mut self, acked: &AckedMessage, numbers: NumberList<'_>, number: MessageNumber) {
+        let is_duplicate = || numbers.iter().filter(|named| *named == number).count() > 1;
+        let arrived = match (acked.is_first_lost, acked.is_resent_often) {
+            (false, _) => 1.0,
+            (true, is_resent_often) if is_duplicate() => {
+                if is_resent_often {
+                    0.5
+                } else {
+                    1.0
+                }
+            }
+            (true, _) => 0.0,
+        };
+        if !acked.is_loss_reported {
+            self.loss.add(acked.is_copied, acked.is_first_lost);
+        }
+        if acked.is_loss_reported || acked.is_first_lost {
+            self.loss.take_back(acked.is_copied, arrived);
+        }
     }
 
     /// Handles a resend request, which anyone may have forged: it is served within a budget of bytes (W61).

@@ -3,6 +3,9 @@
 //! A message that is sent once shows directly whether its transmission was lost. Of a message with a copy only the loss of
 //! both transmissions shows, which happens with the square of the probability. The two kinds of observations are combined
 //! according to how much each of them says.
+//!
+//! A loss is counted when it is detected, and not when a resend is acked: at the end of a download, the messages that are acked
+//! last are those that were lost, and would count most. If the message has arrived after all, the count is taken back (W82).
 
 use super::average::cut_off;
 
@@ -36,6 +39,12 @@ impl LossMeter {
         let observations = if has_copy { &mut self.copied } else { &mut self.single };
         observations.count += 1.0;
         observations.lost += f64::from(u8::from(is_lost));
+    }
+
+    /// A message that was counted as lost has arrived after all, with this probability.
+    pub fn take_back(&mut self, has_copy: bool, probability: f64) {
+        let observations = if has_copy { &mut self.copied } else { &mut self.single };
+        observations.lost = (observations.lost - probability).max(0.0);
     }
 
     /// The share of lost datagrams, from 0 to 1.
@@ -79,6 +88,19 @@ mod tests {
         }
         assert_eq!((meter.single.lost, meter.copied.lost, meter.copied.count), (0.0, 0.0, 0.0));
         assert!(meter.single.count > 0.99 * MEMORY);
+    }
+
+    #[test]
+    fn w82_a_loss_that_is_taken_back_does_not_count() {
+        let mut meter = LossMeter::default();
+        for number in 0..2_000 {
+            let has_copy = number % 2 == 0;
+            meter.add(has_copy, true);
+            meter.take_back(has_copy, 1.0);
+        }
+        assert!(meter.loss() < 0.001, "{meter:?}");
+        meter.take_back(false, 1.0);
+        assert_eq!(meter.single.lost, 0.0);
     }
 
     #[test]

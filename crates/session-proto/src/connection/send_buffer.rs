@@ -51,6 +51,8 @@ struct Message {
     is_acked_early: bool,
     /// Whether it was the first message of a loss event, after a single transmission without a copy.
     is_single_loss: bool,
+    /// Whether the loss of its first transmission, and of its copy if there was one, was reported.
+    is_loss_reported: bool,
     /// Whether the peer has requested it after its ack.
     is_requested: bool,
     /// Whether its bytes are of no use any more: a resend sends none.
@@ -195,6 +197,7 @@ impl SendBuffer {
             is_copied: false,
             is_acked_early: false,
             is_single_loss: false,
+            is_loss_reported: false,
             is_requested: false,
             is_discarded: false,
             order: 0,
@@ -382,6 +385,8 @@ impl SendBuffer {
             snapshot: message.snapshot.filter(|_| !is_early && (is_single || is_of_last)),
             is_copied: message.is_copied,
             is_first_lost: !is_single && !is_spurious_resend,
+            is_loss_reported: message.is_loss_reported,
+            is_resent_often: message.transmissions > 2,
             first_lost: (message.is_single_loss || (is_single && !message.is_copied))
                 .then_some(message.is_single_loss && !is_spurious_loss),
             is_spurious_resend,

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LossCount {
     pub total: u32,
-    /// Those that were sent once with a copy.
+    /// Those that were sent once, without a copy and with one.
+    pub single: u32,
     pub copied: u32,
     pub bytes: u64,
     /// Position of the last of the lost transmissions in the order of all transmissions.
@@ -41,6 +42,7 @@ impl SendBuffer {
             // Several at once are one loss event, and maybe only a lost ack.
             let found = self.declare_lost(number, losses.total == 0);
             losses.total += found.total;
+            losses.single += found.single;
             losses.copied += found.copied;
             losses.bytes += found.bytes;
             losses.newest_order = losses.newest_order.max(found.newest_order);
@@ -64,10 +66,19 @@ impl SendBuffer {
         let order = message.order;
         let is_single = message.transmissions == 1;
         let copied = is_single && message.is_copied;
-        message.is_single_loss |= is_first_of_event && is_single && !message.is_copied;
+        let single = is_single && !message.is_copied;
+        message.is_single_loss |= is_first_of_event && single;
+        message.is_loss_reported |= is_single;
         self.in_flight -= len;
         self.resends.push_back(number);
-        LossCount { total: 1, copied: copied.into(), bytes: len, newest_order: order, has_timed_out: false }
+        LossCount {
+            total: 1,
+            single: single.into(),
+            copied: copied.into(),
+            bytes: len,
+            newest_order: order,
+            has_timed_out: false,
+        }
     }
 
     /// Appends a message to the list of messages in flight.
