@@ -51,7 +51,7 @@ impl Alternating {
             to_server: Vec::new(),
             to_client: Vec::new(),
             received: Vec::new(),
-            bytes: vec![(0, 0); 8],
+            bytes: vec![(0, 0); 16],
         };
         (0..500).for_each(|_| alternating.step());
         assert!(alternating.client.is_connected());
@@ -150,6 +150,35 @@ fn w53_a_session_behind_a_nat_that_alternates_two_addresses_lives() {
             assert!(moves < 20, "{moves} moves");
         }
     }
+}
+
+#[test]
+fn w53_a_session_behind_a_nat_that_alternates_many_addresses_lives() {
+    let mut missed = Vec::new();
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        for (addrs, interval) in [(6, 16), (10, 16), (16, 16), (6, 100), (10, 100), (6, 500)] {
+            let mut session = Alternating::connect(encryption.clone());
+            session.play(0, 60);
+            session.addrs = (1..=addrs).map(addr).collect();
+            let count = 60 + 40_000 / interval;
+            for number in 60..count {
+                let _ = session.client.send(session.now, &numbered(number, 60));
+                let Some(player) = session.server.endpoint.players().next() else { break };
+                let _ = session.server.endpoint.send(session.now, player, &numbered(number, 60));
+                (0..interval).for_each(|_| session.step());
+            }
+            (0..1_000).for_each(|_| session.step());
+            let at_server = session.server.received.values().next().unwrap().len();
+            let at_client = session.received.len();
+            if [at_server, at_client] != [count as usize; 2] {
+                let ends = session.server.disconnects();
+                missed.push(format!(
+                    "{addrs} addresses, {interval} ms, {encryption:?}: {at_server} and {at_client} of {count}, {ends:?}"
+                ));
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
 #[test]

@@ -118,6 +118,20 @@ fn w65_honest_encrypted_logins_succeed_during_a_flood_of_repeated_logins() {
 }
 
 #[test]
+fn w65_honest_encrypted_logins_succeed_during_a_flood_of_logins_that_are_repeated_eight_times() {
+    // 100 ms apart, or all at once.
+    for seed in [11, 12] {
+        for apart in [50, 0] {
+            let repeat =
+                |pair: &mut Pair, round: u64| inject_forged(pair, (round / 8).saturating_sub(apart * (round % 8)));
+            let succeeded = honest_logins(seed, repeat);
+            println!("seed {seed}, {apart} logins apart: {succeeded} of 60");
+            assert!(succeeded >= 57, "seed {seed}, {apart} logins apart: {succeeded} of 60");
+        }
+    }
+}
+
+#[test]
 fn s13_forged_logins_from_the_address_of_a_player_change_nothing() {
     let mut pair = Pair::plain(1, Link::default().delay(ms(25)));
     for number in 0..100 {

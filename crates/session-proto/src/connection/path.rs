@@ -5,8 +5,8 @@
 
 use super::{
     Connection, State,
+    left_addresses::LeftAddresses,
     path_challenge::{ChallengeState, MAX_PREPARED, PathChallenge},
-    proven_addresses::ProvenAddresses,
 };
 use rallypoint_wire::session::{Control, MessageNumber, NumberListBuf};
 use std::{
@@ -22,13 +22,14 @@ const AMPLIFICATION_LIMIT: usize = 3;
 const HEADERS: usize = 28;
 
 /// A peer that returns to an address this soon after leaving it alternates between addresses (W53).
-const ALTERNATION_THRESHOLD: Duration = Duration::from_secs(2);
+const ALTERNATION_THRESHOLD: Duration = Duration::from_secs(4);
 
 /// Time for which a peer that alternated between addresses is expected to do so again.
 const ALTERNATION_MEMORY: Duration = Duration::from_secs(10);
 
-/// A peer that alternates is sent to the same address as long as data came from there within this time.
-const STAY_TIMEOUT: Duration = Duration::from_millis(500);
+/// Smallest time without data from its address after which the session of a peer that alternates moves on. It is twice the time
+/// that the peer needed to return, if that is longer.
+const MIN_STAY_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Interval of the datagrams by which a peer is asked to confirm its address, and limits of the time that it is given (W54).
 const CONFIRMATION_INTERVAL: Duration = Duration::from_millis(200);
@@ -48,13 +49,15 @@ pub(super) struct Path {
     /// Set while the current address is unvalidated.
     validation: Option<Validation>,
     /// Addresses that were validated before.
-    proven: ProvenAddresses,
-    /// The last address that the peer left before it was validated, and when.
-    left_unvalidated: Option<(SocketAddr, Instant)>,
+    proven: LeftAddresses,
+    /// Addresses that the peer left before they were validated.
+    left_unvalidated: LeftAddresses,
     /// When data last came from the current address.
     last_data: Instant,
     /// The peer alternates between addresses, and probably will until this time.
     alternates_until: Option<Instant>,
+    /// A peer that alternates is sent to the same address as long as data came from there within this time.
+    stay_timeout: Duration,
     address_state: AddressState,
 }
 
@@ -89,10 +92,11 @@ impl Path {
         Self {
             peer,
             validation: None,
-            proven: ProvenAddresses::default(),
-            left_unvalidated: None,
+            proven: LeftAddresses::default(),
+            left_unvalidated: LeftAddresses::default(),
             last_data: now,
             alternates_until: None,
+            stay_timeout: MIN_STAY_TIMEOUT,
             address_state: AddressState::Confirmed,
         }
     }
@@ -120,7 +124,7 @@ impl Path {
         if self.validation.is_none() {
             self.proven.insert(now, self.peer);
         } else {
-            self.left_unvalidated = Some((self.peer, now));
+            self.left_unvalidated.insert(now, self.peer);
         }
     }
 
@@ -213,7 +217,7 @@ impl Connection {
     pub(crate) fn stays_at_peer(&mut self, now: Instant) -> bool {
         let path = &mut self.path;
         if !matches!(path.address_state, AddressState::Confirmed)
-            || now.saturating_duration_since(path.last_data) >= STAY_TIMEOUT
+            || now.saturating_duration_since(path.last_data) >= path.stay_timeout
         {
             return false;
         }
@@ -222,6 +226,11 @@ impl Connection {
             path.alternates_until = Some(now + ALTERNATION_MEMORY);
         }
         alternates
+    }
+
+    /// Whether the peer has alternated between addresses lately.
+    pub(crate) fn alternates(&self, now: Instant) -> bool {
+        self.path.alternates_until.is_some_and(|until| now < until)
     }
 
     /// Whether the peer has proved lately that it receives what is sent to this address.
@@ -283,11 +292,13 @@ impl Connection {
         let validated = self.validated_peer();
         let since = self.path.unvalidated_since().unwrap_or(now);
         let left_proven = self.path.proven.left_at(now, peer);
-        let left_unvalidated = self.path.left_unvalidated.filter(|(left, _)| *left == peer).map(|(_, at)| at);
+        let left_unvalidated = self.path.left_unvalidated.left_at(now, peer);
         self.path.remember_peer(now);
         let left_at = left_proven.or(left_unvalidated);
-        let alternates = left_at.is_some_and(|at| now.saturating_duration_since(at) < ALTERNATION_THRESHOLD);
-        if alternates {
+        let away = left_at.map(|at| now.saturating_duration_since(at)).filter(|away| *away < ALTERNATION_THRESHOLD);
+        let alternates = away.is_some();
+        if let Some(away) = away {
+            self.path.stay_timeout = (2 * away).max(MIN_STAY_TIMEOUT);
             self.path.alternates_until = Some(now + ALTERNATION_MEMORY);
         }
         self.path.peer = peer;

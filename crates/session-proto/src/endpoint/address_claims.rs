@@ -26,7 +26,7 @@ use std::{
 const IMMUNITY: Duration = Duration::from_secs(10);
 
 /// Number of further addresses from which control datagrams of a session are accepted (W53).
-const MAX_ALTERNATES: usize = 4;
+const MAX_ALTERNATES: usize = 16;
 
 /// Claims of a session to the addresses of others, and of others to its address.
 #[derive(Debug, Default)]
@@ -193,7 +193,7 @@ impl Endpoint {
     }
 
     /// Accepts control datagrams of a session from a further address.
-    fn add_alternate(&mut self, index: SlotIndex, addr: SocketAddr) {
+    pub(super) fn add_alternate(&mut self, index: SlotIndex, addr: SocketAddr) {
         let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
         let alternates = &mut slot.claims.alternates;
         if !alternates.contains(&addr) {

@@ -197,7 +197,9 @@ impl Endpoint {
         self.withdraw_claim(index);
         let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
         let old = slot.connection.peer();
+        let validated = slot.connection.validated_peer();
         slot.connection.migrate(now, to, self.rng.u64());
+        let alternates = slot.connection.alternates(now);
         let player = slot.player();
         self.by_address.insert(to, index);
         if self.events.len() < MAX_EVENTS {
@@ -205,6 +207,10 @@ impl Endpoint {
         }
         if old != to {
             self.release_address(now, index, old);
+        }
+        if alternates {
+            self.add_alternate(index, validated);
+            self.add_alternate(index, old);
         }
     }
 

@@ -3,8 +3,9 @@
 //! Answering one costs a key agreement, and a flood of forged logins asks for more of them than there is time for. An honest
 //! client differs from the flood: it repeats its login, byte for byte (S12), or it has played here before. So the budget is
 //! divided into lanes of the same size: one for each range of repetitions, and one for known addresses. A login that is
-//! repeated for the fifth time competes only with others that were repeated as often. A flood that repeats each of its logins
-//! as often has few different ones: at ten times the budget, most of them can be answered, and so can most honest ones.
+//! repeated for the fifth time competes only with others that were repeated as often. Repetitions count only at the intervals of
+//! an honest client, which become longer: a flood that repeats its logins faster stays in the lower lanes. One that repeats each
+//! of its logins as slowly and as often has few different ones, and shares the budget with honest clients.
 
 use super::half_open::LoginId;
 use foldhash::quality::FixedState;
@@ -35,6 +36,10 @@ const MAX_KNOWN_PER_NETWORK: usize = MAX_KNOWN / 8;
 
 /// Time within which a repeated login counts as one, in milliseconds: a client gives up sooner.
 const ATTEMPT_LIFETIME: u32 = 10_000;
+
+/// Smallest intervals after which the next attempts count, in milliseconds; the last one for all further ones. A client repeats
+/// its login after 100 ms, then after 1.5 times as long each time, up to 1 s (S12), and the network may shorten that a little.
+const MIN_INTERVALS: [u32; 7] = [80, 120, 180, 270, 405, 605, 800];
 
 /// Size of the table of attempts: 512 kB, allocated when it is first needed. A flood of 20,000 logins per second fills it in
 /// 1.6 s; repeated ones outlive single ones.
@@ -163,7 +168,7 @@ struct AttemptTable {
 #[derive(Clone, Copy, Default)]
 struct Attempt {
     hash: u64,
-    /// Time of the last attempt in milliseconds since the first of all.
+    /// Time of the last attempt that counted, in milliseconds since the first of all.
     at: u32,
     /// Number of attempts; 0 in an empty entry.
     count: u32,
@@ -178,7 +183,7 @@ impl AttemptTable {
         self.entries.is_empty()
     }
 
-    /// Counts an attempt. Returns the number of attempts, this one included.
+    /// Counts an attempt, unless it follows the last one sooner than that of an honest client. Returns the number of attempts.
     fn record(&mut self, now: Instant, id: &LoginId) -> u32 {
         if self.entries.is_empty() {
             self.entries = vec![Attempt::default(); SETS * SET_SIZE];
@@ -192,8 +197,11 @@ impl AttemptTable {
         let set = &mut self.entries[set..set + SET_SIZE];
         let is_live = |attempt: &Attempt| attempt.count > 0 && at.wrapping_sub(attempt.at) < ATTEMPT_LIFETIME;
         if let Some(known) = set.iter_mut().find(|attempt| attempt.hash == hash && is_live(attempt)) {
-            known.at = at;
-            known.count = known.count.saturating_add(1);
+            let interval = MIN_INTERVALS[(known.count as usize - 1).min(MIN_INTERVALS.len() - 1)];
+            if at.wrapping_sub(known.at) >= interval {
+                known.at = at;
+                known.count = known.count.saturating_add(1);
+            }
             return known.count;
         }
         let value = |attempt: &Attempt| if is_live(attempt) { (attempt.count, attempt.at) } else { (0, 0) };
@@ -252,6 +260,21 @@ mod tests {
         }
         // 400 per second in the lane of new logins.
         assert!((12_000..13_000).contains(&answered), "{answered}");
+    }
+
+    #[test]
+    fn w65_repetitions_count_at_the_intervals_of_an_honest_client() {
+        let now = Instant::now();
+        let attempts_after = |times: &[u64]| {
+            let mut table = AttemptTable::new(1);
+            let recorded = times.iter().map(|ms| table.record(now + Duration::from_millis(*ms), &id(1, 1)));
+            recorded.last().unwrap()
+        };
+        assert_eq!(attempts_after(&[0, 100, 250, 475, 813, 1_319, 2_078, 3_078, 4_078]), 9);
+        // The network delays some of them by up to 20 ms more than others.
+        assert_eq!(attempts_after(&[20, 100, 270, 475, 833, 1_319, 2_098]), 7);
+        assert_eq!(attempts_after(&[0; 8]), 1);
+        assert_eq!(attempts_after(&[0, 100, 200, 300, 400, 500, 600, 700]), 4);
     }
 
     #[test]
