@@ -14,6 +14,7 @@
 
 mod bulk_limit;
 mod client;
+mod direct_budget;
 mod droppable;
 mod fault;
 mod message_store;

@@ -418,12 +418,14 @@ impl Connection {
     }
 
     /// Checks whether reading has made room of which the peer has to be notified. Returns true if there is something to send.
+    #[inline]
     pub(crate) fn reopen_window(&mut self) -> bool {
         self.receive.reopened = self.receive.buffer.take_reopened().or(self.receive.reopened);
         self.receive.reopened.is_some()
     }
 
     /// The next message. Its bytes stay valid until the next call.
+    #[inline]
     pub(crate) fn recv(&mut self) -> Option<&[u8]> {
         self.receive.buffer.read()
     }

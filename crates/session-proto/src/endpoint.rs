@@ -269,14 +269,17 @@ impl Endpoint {
 
     /// Calls a function that may hand a message over to a player's connection. Its last argument is the number of bytes by which
     /// the memory may grow.
+    #[inline]
     pub(crate) fn send_with<R>(
         &mut self,
         player: PlayerId,
         send: impl FnOnce(&mut Connection, usize) -> R,
     ) -> Option<R> {
         let allowance = self.allowance();
-        let result = send(&mut self.slot(player)?.connection, allowance);
-        self.update_slot(player.index);
+        let Self { slots, ready, memory, config, .. } = self;
+        let slot = slots.get_mut(usize::from(player.index))?.as_mut().filter(|slot| slot.player() == player)?;
+        let result = send(&mut slot.connection, allowance);
+        slot.update(player.index, ready, memory, config.memory);
         Some(result)
     }
 

@@ -3,7 +3,7 @@
 use super::{
     ChannelFault, ChannelIndex, ChannelTable, ConnectToken, MessageId, TokenError,
     message_store::OutgoingMessage,
-    receiver::PayloadSource,
+    receiver::{Next, PayloadSource},
     sender::FillLimits,
     session::{ChannelSession, parse_hello, send_hello},
 };
@@ -12,7 +12,7 @@ use crate::{
     SessionConfigError, connection::Side,
 };
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_wire::session::channels::GAME_SUFFIX;
+use rallypoint_wire::session::channels::{GAME_SUFFIX, MESSAGE_HEADER};
 use std::{
     collections::VecDeque,
     fmt,
@@ -182,8 +182,17 @@ impl ChannelClient {
     pub fn recv(&mut self, now: Instant) -> Option<(ChannelIndex, &[u8])> {
         self.now = now;
         self.handle_input();
-        let Self { client, session, .. } = self;
-        let received = session.as_mut()?.next_message(client);
+        match self.session.as_mut()?.next(&mut self.client) {
+            Next::Message(channel) => {
+                Some((channel, self.client.last_received().get(MESSAGE_HEADER..).unwrap_or_default()))
+            }
+            next => self.finish_recv(now, next),
+        }
+    }
+
+    /// [`recv`](Self::recv) in the general case.
+    fn finish_recv(&mut self, now: Instant, next: Next) -> Option<(ChannelIndex, &[u8])> {
+        let received = self.session.as_mut()?.finish_next(next, &mut self.client);
         match received {
             Ok(Some(channel)) => {
                 let last = self.client.last_received();
@@ -327,8 +336,14 @@ impl ChannelClient {
 }
 
 impl PayloadSource for Client {
+    #[inline]
     fn next_payload(&mut self) -> Option<&[u8]> {
         self.recv()
+    }
+
+    #[inline]
+    fn last_payload(&self) -> &[u8] {
+        self.last_received()
     }
 }
 
@@ -337,8 +352,8 @@ impl Machine for ChannelClient {
 
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         self.now = now;
-        self.client.handle_datagram(now, from, bytes);
         self.has_input = true;
+        self.client.handle_datagram(now, from, bytes);
     }
 
     fn handle_timeout(&mut self, now: Instant) {

@@ -40,6 +40,8 @@ pub(super) struct ReceiveChannel {
     pub index: ChannelIndex,
     pub has_receipts: bool,
     max_size: usize,
+    /// Whole messages are shorter than this if [`accept_next`](Self::accept_next) accepts them.
+    direct_end: usize,
     state: State,
 }
 
@@ -101,7 +103,8 @@ impl ReceiveChannel {
             ChannelMode::Sequenced => State::Sequenced { newest: None, partial: None },
             ChannelMode::Expiring => State::Expiring { newest: 0, partial: VecDeque::new() },
         };
-        Self { index, has_receipts: channel.receipts, max_size, state }
+        let direct_end = if channel.receipts || max_size == 0 { 0 } else { max_size.saturating_add(1) };
+        Self { index, has_receipts: channel.receipts, max_size, direct_end, state }
     }
 
     pub fn max_size(&self) -> usize {
@@ -111,23 +114,20 @@ impl ReceiveChannel {
     /// Accepts a whole message of a reliable channel if it is the next one, nothing waits for it, and the peer has to be told
     /// nothing. That is the case of almost every message on a good network; all others are for
     /// [`handle_message`](Self::handle_message).
-    #[inline]
+    #[inline(always)]
     pub fn accept_next(&mut self, sequence: u16, length: usize) -> bool {
-        let (next, is_alone, credited) = match &mut self.state {
-            State::Ordered { next, waiting, credited } => (next, waiting.is_empty(), *credited),
-            State::Unordered { next, arrived, partial, credited } => {
-                (next, arrived.is_empty() && partial.is_empty(), *credited)
+        let (next, credited) = match &mut self.state {
+            State::Ordered { next, waiting, credited } if waiting.is_empty() => (next, *credited),
+            State::Unordered { next, arrived, partial, credited } if arrived.is_empty() && partial.is_empty() => {
+                (next, *credited)
             }
-            State::Sequenced { .. } | State::Expiring { .. } => return false,
+            _ => return false,
         };
-        let is_accepted = is_alone
-            && sequence == *next as u16
-            && length <= self.max_size
-            && *next + 1 < credited + CREDIT_INTERVAL
-            && self.max_size > 0
-            && !self.has_receipts;
-        *next += u64::from(is_accepted);
-        is_accepted
+        if sequence != *next as u16 || length >= self.direct_end || *next + 1 >= credited + CREDIT_INTERVAL {
+            return false;
+        }
+        *next += 1;
+        true
     }
 
     /// Handles a whole message. If it is to be delivered at once, its position is returned as well.

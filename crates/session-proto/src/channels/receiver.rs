@@ -10,7 +10,7 @@ use super::{
 use crate::connection::Side;
 use rallypoint_wire::session::{
     MAX_DATAGRAM, MAX_ENCRYPTED_TO_CLIENT, MAX_ENCRYPTED_TO_SERVER, MAX_TO_CLIENT, MAX_TO_SERVER,
-    channels::{ControlRecord, FRAGMENT_HEADER, Record, RecordWriter, records, whole_message},
+    channels::{ControlRecord, FRAGMENT_HEADER, MESSAGE_HEADER, Record, RecordWriter, records, whole_message},
 };
 use std::collections::VecDeque;
 
@@ -43,6 +43,21 @@ pub(super) struct Receiver {
 pub(super) trait PayloadSource {
     /// The next payload, if there is one.
     fn next_payload(&mut self) -> Option<&[u8]>;
+
+    /// The payload that [`next_payload`](Self::next_payload) returned last.
+    fn last_payload(&self) -> &[u8];
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Next {
+    /// A message of this channel: the payload that the source returned last, without its header.
+    Message(ChannelIndex),
+    /// The payload that the source returned last, which is not handled yet.
+    Payload,
+    /// Something that was received earlier.
+    Kept,
+    Nothing,
 }
 
 /// Reports of the receiver to the peer.
@@ -57,8 +72,8 @@ pub(super) struct Replies {
 /// Where the message is that the application is reading.
 #[derive(Clone, Copy, Debug)]
 enum Current {
-    /// In the payload that the source returned last, of which it is the end.
-    EndOfSource { from: usize },
+    /// In the payload that the source returned last: everything after the header.
+    EndOfSource,
     /// In the payload that the source returned last.
     Source { from: usize, to: usize },
     /// In the payload of which records are left.
@@ -120,33 +135,47 @@ impl Receiver {
         !self.ready.is_empty() || self.offset < self.payload.len()
     }
 
-    /// Moves to the next message, and returns its channel.
+    /// Looks for the next message. The common case is complete with that, without the detour of a record;
+    /// [`finish_next`](Self::finish_next) has to follow in all others.
     #[inline]
-    pub fn next(
-        &mut self,
-        sender: &mut Sender,
-        replies: &mut Replies,
-        source: &mut impl PayloadSource,
-    ) -> Result<Option<ChannelIndex>, ChannelFault> {
+    pub fn next(&mut self, source: &mut impl PayloadSource) -> Next {
         if self.is_readable() {
-            return self.next_kept(sender, replies, source);
+            return Next::Kept;
         }
-        let Some(payload) = source.next_payload() else { return Ok(None) };
-        // The common case, without the detour of a record.
+        let Some(payload) = source.next_payload() else { return Next::Nothing };
         if let Some((channel, sequence, body)) = whole_message(payload)
             && let Some(known) = self.channels.get_mut(usize::from(channel.get()))
             && known.accept_next(sequence, body.len())
         {
-            self.current = Current::EndOfSource { from: payload.len() - body.len() };
-            return Ok(Some(channel));
-        }
-        match self.handle_payload(payload, sender, replies)? {
-            Some(channel) => Ok(Some(channel)),
-            None => self.next_kept(sender, replies, source),
+            Next::Message(channel)
+        } else {
+            Next::Payload
         }
     }
 
-    /// [`next`](Self::next) in the general case.
+    /// Moves to the message that [`next`](Self::next) has looked for, and returns its channel.
+    pub fn finish_next(
+        &mut self,
+        next: Next,
+        sender: &mut Sender,
+        replies: &mut Replies,
+        source: &mut impl PayloadSource,
+    ) -> Result<Option<ChannelIndex>, ChannelFault> {
+        match next {
+            Next::Message(channel) => {
+                self.current = Current::EndOfSource;
+                Ok(Some(channel))
+            }
+            Next::Payload => match self.handle_payload(source.last_payload(), sender, replies)? {
+                Some(channel) => Ok(Some(channel)),
+                None => self.next_kept(sender, replies, source),
+            },
+            Next::Kept => self.next_kept(sender, replies, source),
+            Next::Nothing => Ok(None),
+        }
+    }
+
+    /// Moves to the next message, in the general case.
     fn next_kept(
         &mut self,
         sender: &mut Sender,
@@ -205,10 +234,10 @@ impl Receiver {
         Ok(delivered.map(|(channel, _)| channel))
     }
 
-    /// The bytes of the message that [`next`](Self::next) moved to. `last`: the payload that the source returned last.
+    /// The bytes of the message that [`finish_next`](Self::finish_next) moved to. `last`: the payload that the source returned last.
     pub fn message<'a>(&'a self, last: &'a [u8]) -> &'a [u8] {
         match self.current {
-            Current::EndOfSource { from } => last.get(from..).unwrap_or_default(),
+            Current::EndOfSource => last.get(MESSAGE_HEADER..).unwrap_or_default(),
             Current::Source { from, to } => last.get(from..to).unwrap_or_default(),
             Current::Payload { from, to } => self.payload.get(from..to).unwrap_or_default(),
             Current::Stored => &self.stored,

@@ -63,6 +63,8 @@ pub(super) struct SendChannel {
     pub priority: u8,
     pub max_size: usize,
     pub rate: Option<RateLimit>,
+    /// Maximum length of a message that does not wait in the queue; zero if all do, because of a rate or receipts.
+    max_direct: usize,
     max_age: Duration,
     max_queued: usize,
     queue: VecDeque<QueuedMessage>,
@@ -86,12 +88,14 @@ pub(super) struct SendChannel {
 impl SendChannel {
     /// `max_size`: maximum size of a message in the direction of this sender.
     pub fn new(index: ChannelIndex, channel: &Channel, max_size: usize) -> Self {
+        let is_direct = channel.rate.is_none() && !channel.receipts;
         Self {
             index,
             mode: channel.mode,
             priority: channel.priority,
             max_size,
             rate: channel.rate.map(RateLimit::new),
+            max_direct: if is_direct { max_size } else { 0 },
             max_age: channel.max_age,
             max_queued: channel.queue,
             queue: VecDeque::new(),
@@ -128,24 +132,29 @@ impl SendChannel {
         }
         let number = self.next_number;
         self.next_number += u64::from(self.mode.is_reliable());
-        let expires_at = (self.mode == ChannelMode::Expiring).then(|| now + self.max_age);
+        let expires_at = self.expires_at(now);
         self.queued += length;
         let message = self.store.push(message);
         self.queue.push_back(QueuedMessage { message, number, fragments_sent: 0, expires_at });
         Ok(MessageId { channel: self.index, number })
     }
 
-    /// The position of a message that is sent without waiting in the queue, if it may be sent now.
-    /// [`on_sent_directly`](Self::on_sent_directly) follows if it is.
+    /// The position of a message of at least one byte that is sent without waiting in the queue, which is empty, if it may be
+    /// sent now. [`on_sent_directly`](Self::on_sent_directly) follows if it is.
+    #[inline]
     pub fn next_direct(&self, length: usize) -> Option<u64> {
-        let is_free = self.queue.is_empty() && self.rate.is_none() && self.unconfirmed.is_none();
-        let is_in_range = length <= self.max_size && (!self.mode.is_reliable() || self.next_number < self.credit_end);
-        (is_free && is_in_range).then_some(self.next_number)
+        let is_credited = !self.mode.is_reliable() || self.next_number < self.credit_end;
+        (length <= self.max_direct && is_credited).then_some(self.next_number)
     }
 
-    /// A message was sent without waiting in the queue. Returns when it expires.
-    pub fn on_sent_directly(&mut self, now: Instant) -> Option<Instant> {
+    /// A message was sent without waiting in the queue.
+    #[inline]
+    pub fn on_sent_directly(&mut self) {
         self.next_number += 1;
+    }
+
+    /// When a message expires that is sent now.
+    pub fn expires_at(&self, now: Instant) -> Option<Instant> {
         (self.mode == ChannelMode::Expiring).then(|| now + self.max_age)
     }
 

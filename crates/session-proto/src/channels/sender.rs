@@ -3,6 +3,7 @@
 use super::{
     ChannelFault, ChannelIndex, ChannelMode, ChannelTable, MessageId,
     bulk_limit::{BulkAdmission, BulkLimit},
+    direct_budget::DirectBudget,
     droppable::DroppablePayloads,
     message_store::OutgoingMessage,
     priority_group::{PriorityGroup, bit},
@@ -44,9 +45,7 @@ pub(super) struct Sender {
     bulk: BulkLimit,
     urgent: UrgentLimit,
     receipts: VecDeque<MessageId>,
-    /// Number of bytes that the connection would still send at once, once that is determined. It is again before the connection
-    /// sends anything.
-    direct_budget: Option<usize>,
+    direct_budget: DirectBudget,
 }
 
 /// Limits on what is handed over to the connection.
@@ -111,11 +110,12 @@ impl Sender {
             bulk: BulkLimit::default(),
             urgent: UrgentLimit::default(),
             receipts: VecDeque::new(),
-            direct_budget: None,
+            direct_budget: DirectBudget::default(),
         }
     }
 
     /// Whether a message of this length may be one for [`send_directly`](Self::send_directly).
+    #[inline]
     pub fn may_send_directly(&self, length: usize) -> bool {
         self.waiting == 0 && length >= MIN_DIRECT
     }
@@ -123,7 +123,33 @@ impl Sender {
     /// Hands a message over to the connection without a queue, if that would send it at once anyway: nothing waits, the message
     /// is so large that no other of its size shares its payload, and it is not one that the next one could replace. Reliable
     /// messages wait in their queue while a channel is in use whose messages must not be late.
+    #[inline]
     pub fn send_directly(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+        channel: ChannelIndex,
+        message: &[u8],
+        allowance: usize,
+    ) -> Option<MessageId> {
+        let Self { channels, bulk, direct_budget, .. } = self;
+        let own = channels.get_mut(usize::from(channel.get()))?;
+        if !own.mode.is_reliable() {
+            return self.send_expiring_directly(now, connection, channel, message, allowance);
+        }
+        if bulk.is_active() || allowance < MAX_DATAGRAM || !direct_budget.admits(now, connection) {
+            return None;
+        }
+        let position = own.next_direct(message.len())?;
+        let header = message_header(channel, position as u16);
+        connection.send_parts(now, &header, message, allowance).ok()?;
+        direct_budget.on_sent(message.len());
+        own.on_sent_directly();
+        Some(MessageId { channel, number: position })
+    }
+
+    /// [`send_directly`](Self::send_directly) on a channel that is not reliable.
+    fn send_expiring_directly(
         &mut self,
         now: Instant,
         connection: &mut Connection,
@@ -133,31 +159,19 @@ impl Sender {
     ) -> Option<MessageId> {
         let Self { channels, bulk, urgent, droppable, direct_budget, .. } = self;
         let own = channels.get_mut(usize::from(channel.get()))?;
-        let is_reliable = own.mode.is_reliable();
-        let is_admitted = match own.mode {
-            ChannelMode::Sequenced => false,
-            ChannelMode::Expiring => urgent.is_unlimited(),
-            ChannelMode::ReliableOrdered | ChannelMode::ReliableUnordered => !bulk.is_active(),
-        };
-        if !is_admitted || allowance < MAX_DATAGRAM {
-            return None;
-        }
-        let budget = direct_budget.get_or_insert_with(|| connection.send_budget(now));
-        if *budget < MAX_DATAGRAM {
+        let is_admitted = own.mode == ChannelMode::Expiring && urgent.is_unlimited();
+        if !is_admitted || allowance < MAX_DATAGRAM || !direct_budget.admits(now, connection) {
             return None;
         }
         let position = own.next_direct(message.len())?;
         let header = message_header(channel, position as u16);
-        let sent = header.len() + message.len() + MAX_DATAGRAM - connection.max_message();
         let number = connection.send_numbered(now, &header, message, allowance).ok()?;
-        *budget = budget.saturating_sub(sent);
-        let expires_at = own.on_sent_directly(now);
-        if !is_reliable {
-            droppable.push(number, 0, expires_at);
-            urgent.on_offer(now, sent);
-            urgent.on_sent(now, sent);
-            bulk.on_urgent(now, sent);
-        }
+        let sent = direct_budget.on_sent(message.len());
+        own.on_sent_directly();
+        droppable.push(number, 0, own.expires_at(now));
+        urgent.on_offer(now, sent);
+        urgent.on_sent(now, sent);
+        bulk.on_urgent(now, sent);
         Some(MessageId { channel, number: position })
     }
 
@@ -234,7 +248,7 @@ impl Sender {
     /// Hands messages over to the connection, as many as it sends at once. `replies` are what the receiver has to send.
     pub fn fill(&mut self, now: Instant, connection: &mut Connection, replies: &mut Replies, limits: FillLimits) {
         let FillLimits { allowance, poll_interval } = limits;
-        self.direct_budget = None;
+        self.direct_budget = DirectBudget::default();
         self.droppable.expire(now, |number| connection.discard(number));
         if self.waiting & self.expiring != 0 {
             self.expire_waiting(now);

@@ -384,6 +384,10 @@ impl PayloadSource for PlayerPayloads<'_> {
     fn next_payload(&mut self) -> Option<&[u8]> {
         self.endpoint.recv(self.player)
     }
+
+    fn last_payload(&self) -> &[u8] {
+        self.endpoint.last_received(self.player)
+    }
 }
 
 impl Machine for ChannelServer {
@@ -391,8 +395,8 @@ impl Machine for ChannelServer {
 
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         self.now = now;
-        self.endpoint.handle_datagram(now, from, bytes);
         self.has_input = true;
+        self.endpoint.handle_datagram(now, from, bytes);
     }
 
     fn handle_timeout(&mut self, now: Instant) {

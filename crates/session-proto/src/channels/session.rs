@@ -3,7 +3,7 @@
 use super::{
     ChannelFault, ChannelIndex, ChannelTable, MessageId,
     message_store::OutgoingMessage,
-    receiver::{PayloadSource, Receiver, Replies},
+    receiver::{Next, PayloadSource, Receiver, Replies},
     sender::{FillLimits, Sender},
 };
 use crate::{
@@ -123,11 +123,13 @@ impl ChannelSession {
     }
 
     /// Whether a message of this length may be one for [`send_directly`](Self::send_directly).
+    #[inline]
     pub fn may_send_directly(&self, length: usize) -> bool {
         self.is_open() && self.sender.may_send_directly(length)
     }
 
     /// See [`Sender::send_directly`].
+    #[inline]
     pub fn send_directly(
         &mut self,
         now: Instant,
@@ -171,14 +173,29 @@ impl ChannelSession {
         self.receiver.memory() + self.replies.memory()
     }
 
-    /// Moves to the next message, and returns its channel; see [`Receiver::next`].
+    /// Moves to the next message, and returns its channel.
     pub fn next_message(&mut self, source: &mut impl PayloadSource) -> Result<Option<ChannelIndex>, ChannelFault> {
-        match self.state {
-            State::AwaitingHello { .. } | State::AwaitingDecision | State::Aborted => Ok(None),
-            State::Open | State::Closing { .. } | State::Done => {
-                self.receiver.next(&mut self.sender, &mut self.replies, source)
-            }
+        let next = self.next(source);
+        self.finish_next(next, source)
+    }
+
+    /// Looks for the next message; see [`Receiver::next`].
+    #[inline]
+    pub fn next(&mut self, source: &mut impl PayloadSource) -> Next {
+        if self.is_open() || matches!(self.state, State::Closing { .. } | State::Done) {
+            self.receiver.next(source)
+        } else {
+            Next::Nothing
         }
+    }
+
+    /// Moves to the message that [`next`](Self::next) has looked for, and returns its channel.
+    pub fn finish_next(
+        &mut self,
+        next: Next,
+        source: &mut impl PayloadSource,
+    ) -> Result<Option<ChannelIndex>, ChannelFault> {
+        self.receiver.finish_next(next, &mut self.sender, &mut self.replies, source)
     }
 
     /// The bytes of the message that [`next_message`](Self::next_message) moved to; see [`Receiver::message`].

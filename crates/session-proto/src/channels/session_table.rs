@@ -16,9 +16,10 @@ impl SessionTable {
         slot.iter().find(|(known, _)| *known == player).map(|(_, session)| session)
     }
 
+    #[inline]
     pub fn get_mut(&mut self, player: PlayerId) -> Option<&mut PlayerSession> {
-        let slot = self.slots.get_mut(usize::from(player.index))?;
-        slot.iter_mut().find(|(known, _)| *known == player).map(|(_, session)| session)
+        let (first, others) = self.slots.get_mut(usize::from(player.index))?.split_first_mut()?;
+        if first.0 == player { Some(&mut first.1) } else { find_mut(others, player) }
     }
 
     pub fn insert(&mut self, player: PlayerId, session: PlayerSession) {
@@ -40,4 +41,8 @@ impl SessionTable {
     pub fn iter(&self) -> impl Iterator<Item = (PlayerId, &PlayerSession)> {
         self.slots.iter().flatten().map(|(player, session)| (*player, session))
     }
+}
+
+fn find_mut(slot: &mut [(PlayerId, PlayerSession)], player: PlayerId) -> Option<&mut PlayerSession> {
+    slot.iter_mut().find(|(known, _)| *known == player).map(|(_, session)| session)
 }

@@ -197,6 +197,7 @@ impl ReceiveBuffer {
     }
 
     /// The next message for the application. Its bytes stay valid until the next call.
+    #[inline]
     pub fn read(&mut self) -> Option<&[u8]> {
         self.release_read();
         self.reading = Some(self.ready.pop_front()?);

@@ -6,7 +6,7 @@ use crate::{
     connection::{ConnectionEvent, DataDisposition, Protection},
 };
 use rallypoint_wire::session::{Control, MessageNumber, Rand, SealInput, SlotIndex, Uid};
-use std::{net::SocketAddr, time::Instant};
+use std::{collections::VecDeque, net::SocketAddr, time::Instant};
 
 /// A player's connection, and what the endpoint knows about it.
 pub(super) struct PlayerSlot {
@@ -48,6 +48,19 @@ impl PlayerSlot {
     pub fn player(&self) -> PlayerId {
         PlayerId { index: self.connection.index(), uid: self.connection.uid() }
     }
+
+    /// See [`Endpoint::update_slot`]. `memory`: bytes of messages of all connections.
+    #[inline]
+    pub fn update(&mut self, index: SlotIndex, ready: &mut VecDeque<SlotIndex>, memory: &mut usize, max: usize) {
+        if !self.is_ready {
+            self.is_ready = true;
+            ready.push_back(index);
+        }
+        let own = self.connection.memory();
+        *memory = *memory - self.memory + own;
+        self.memory = own;
+        self.connection.set_memory_scarce(*memory > max / 2);
+    }
 }
 
 impl Data<'_> {
@@ -75,14 +88,10 @@ impl Endpoint {
     /// Updates the queues after a change to a connection, which may have something to send. Its deadline is determined when it
     /// has nothing more to send: until then it may change with every message.
     pub(super) fn update_slot(&mut self, index: SlotIndex) {
-        let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
-        if !slot.is_ready {
-            slot.is_ready = true;
-            self.ready.push_back(index);
+        let Self { slots, ready, memory, config, .. } = self;
+        if let Some(Some(slot)) = slots.get_mut(usize::from(index)) {
+            slot.update(index, ready, memory, config.memory);
         }
-        self.memory = self.memory - slot.memory + slot.connection.memory();
-        slot.memory = slot.connection.memory();
-        slot.connection.set_memory_scarce(self.memory > self.config.memory / 2);
     }
 
     /// Turns the events of a connection into events of the endpoint.
