@@ -173,6 +173,12 @@ impl Client {
     /// The next message. Its bytes stay valid until the next call. After the end of a session, the messages that are left can
     /// still be read; [`ClientEvent::Disconnected`] follows the last one, and then the next session.
     pub fn recv(&mut self) -> Option<&[u8]> {
+        self.next_message()
+    }
+
+    /// [`recv`](Self::recv) inside the caller.
+    #[inline(always)]
+    pub(crate) fn next_message(&mut self) -> Option<&[u8]> {
         if let Some(unread) = self.unread.front_mut() {
             return unread.as_mut()?.read();
         }
@@ -183,9 +189,15 @@ impl Client {
 
     /// The message that [`recv`](Self::recv) returned last.
     pub(crate) fn last_received(&self) -> &[u8] {
+        self.last_received_from(0)
+    }
+
+    /// The message that [`recv`](Self::recv) returned last, without its first bytes.
+    #[inline(always)]
+    pub(crate) fn last_received_from(&self, start: usize) -> &[u8] {
         match (self.unread.front(), &self.state) {
-            (Some(unread), _) => unread.as_ref().map_or(&[], ReceiveBuffer::last_read),
-            (None, State::Connected(connection)) => connection.last_received(),
+            (Some(unread), _) => unread.as_ref().map_or(&[], |unread| unread.last_read_from(start)),
+            (None, State::Connected(connection)) => connection.last_received_from(start),
             (None, _) => &[],
         }
     }

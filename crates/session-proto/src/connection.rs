@@ -42,7 +42,7 @@ use optimistic_acks::OptimisticAckDetector;
 use pacer::Pacer;
 use path::Path;
 use pending_acks::PendingAcks;
-use rallypoint_wire::session::{MAX_DATAGRAM, MessageNumber, SlotIndex, Uid};
+use rallypoint_wire::session::{MAX_DATAGRAM, MessageNumber, SlotIndex, Uid, channels::MESSAGE_HEADER};
 use recovery::Recovery;
 use redundancy::Redundancy;
 use resend_budget::ResendBudget;
@@ -385,6 +385,23 @@ impl Connection {
         if length > limit {
             return Err(SendError::TooLarge { limit, length });
         }
+        self.send_checked(now, head, body, allowance)
+    }
+
+    /// Queues a message with the header of a channel. Returns false if it cannot be sent now, or does not fit.
+    pub(crate) fn send_headed(
+        &mut self,
+        now: Instant,
+        header: [u8; MESSAGE_HEADER],
+        body: &[u8],
+        allowance: usize,
+    ) -> bool {
+        self.send_checked(now, &header, body, allowance).is_ok()
+    }
+
+    /// Queues a message that is not empty.
+    #[inline(always)]
+    fn send_checked(&mut self, now: Instant, head: &[u8], body: &[u8], allowance: usize) -> Result<(), SendError> {
         if self.state != State::Open {
             return Err(SendError::Closed);
         }
@@ -401,7 +418,7 @@ impl Connection {
             return Err(SendError::WouldBlock);
         }
         if !self.push(now, head, body) {
-            return Err(SendError::TooLarge { limit, length });
+            return Err(SendError::TooLarge { limit: self.max_message(), length: head.len() + body.len() });
         }
         self.stats.messages_sent += 1;
         if self.has_used_all_numbers() {
@@ -418,14 +435,14 @@ impl Connection {
     }
 
     /// Checks whether reading has made room of which the peer has to be notified. Returns true if there is something to send.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn reopen_window(&mut self) -> bool {
         self.receive.reopened = self.receive.buffer.take_reopened().or(self.receive.reopened);
         self.receive.reopened.is_some()
     }
 
     /// The next message. Its bytes stay valid until the next call.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn recv(&mut self) -> Option<&[u8]> {
         self.receive.buffer.read()
     }
@@ -433,6 +450,12 @@ impl Connection {
     /// The message that [`recv`](Self::recv) returned last.
     pub(crate) fn last_received(&self) -> &[u8] {
         self.receive.buffer.last_read()
+    }
+
+    /// The same without its first bytes.
+    #[inline]
+    pub(crate) fn last_received_from(&self, start: usize) -> &[u8] {
+        self.receive.buffer.last_read_from(start)
     }
 
     /// Whether all numbers of an encrypted session are used (S21).

@@ -183,9 +183,7 @@ impl ChannelClient {
         self.now = now;
         self.handle_input();
         match self.session.as_mut()?.next(&mut self.client) {
-            Next::Message(channel) => {
-                Some((channel, self.client.last_received().get(MESSAGE_HEADER..).unwrap_or_default()))
-            }
+            Next::Message(channel) => Some((channel, self.client.last_received_from(MESSAGE_HEADER))),
             next => self.finish_recv(now, next),
         }
     }
@@ -336,9 +334,9 @@ impl ChannelClient {
 }
 
 impl PayloadSource for Client {
-    #[inline]
+    #[inline(always)]
     fn next_payload(&mut self) -> Option<&[u8]> {
-        self.recv()
+        self.next_message()
     }
 
     #[inline]

@@ -137,7 +137,7 @@ impl Receiver {
 
     /// Looks for the next message. The common case is complete with that, without the detour of a record;
     /// [`finish_next`](Self::finish_next) has to follow in all others.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, source: &mut impl PayloadSource) -> Next {
         if self.is_readable() {
             return Next::Kept;

@@ -149,8 +149,10 @@ impl SendChannel {
 
     /// A message was sent without waiting in the queue.
     #[inline]
-    pub fn on_sent_directly(&mut self) {
+    pub fn on_sent_directly(&mut self) -> MessageId {
+        let number = self.next_number;
         self.next_number += 1;
+        MessageId { channel: self.index, number }
     }
 
     /// When a message expires that is sent now.

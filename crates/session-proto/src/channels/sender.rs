@@ -123,7 +123,7 @@ impl Sender {
     /// Hands a message over to the connection without a queue, if that would send it at once anyway: nothing waits, the message
     /// is so large that no other of its size shares its payload, and it is not one that the next one could replace. Reliable
     /// messages wait in their queue while a channel is in use whose messages must not be late.
-    #[inline]
+    #[inline(always)]
     pub fn send_directly(
         &mut self,
         now: Instant,
@@ -142,10 +142,11 @@ impl Sender {
         }
         let position = own.next_direct(message.len())?;
         let header = message_header(channel, position as u16);
-        connection.send_parts(now, &header, message, allowance).ok()?;
+        if !connection.send_headed(now, header, message, allowance) {
+            return None;
+        }
         direct_budget.on_sent(message.len());
-        own.on_sent_directly();
-        Some(MessageId { channel, number: position })
+        Some(own.on_sent_directly())
     }
 
     /// [`send_directly`](Self::send_directly) on a channel that is not reliable.
@@ -167,12 +168,11 @@ impl Sender {
         let header = message_header(channel, position as u16);
         let number = connection.send_numbered(now, &header, message, allowance).ok()?;
         let sent = direct_budget.on_sent(message.len());
-        own.on_sent_directly();
         droppable.push(number, 0, own.expires_at(now));
         urgent.on_offer(now, sent);
         urgent.on_sent(now, sent);
         bulk.on_urgent(now, sent);
-        Some(MessageId { channel, number: position })
+        Some(own.on_sent_directly())
     }
 
     /// Queues a message.

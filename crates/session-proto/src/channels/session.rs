@@ -29,7 +29,9 @@ pub(super) struct ChannelSession {
     replies: Replies,
 }
 
+/// The states in which payloads are read come last: they are told from the others with one comparison.
 #[derive(Debug)]
+#[repr(u8)]
 enum State {
     /// The peer's hello has not arrived.
     AwaitingHello {
@@ -37,6 +39,8 @@ enum State {
     },
     /// A server has not decided whether the player may join.
     AwaitingDecision,
+    /// The peer does not follow the protocol: nothing more of it is read.
+    Aborted,
     Open,
     /// The queues are sent, then the connection is closed.
     Closing {
@@ -45,8 +49,6 @@ enum State {
     },
     /// The connection ends without the message layer.
     Done,
-    /// The peer does not follow the protocol: nothing more of it is read.
-    Aborted,
 }
 
 impl ChannelSession {
@@ -129,7 +131,7 @@ impl ChannelSession {
     }
 
     /// See [`Sender::send_directly`].
-    #[inline]
+    #[inline(always)]
     pub fn send_directly(
         &mut self,
         now: Instant,
@@ -180,9 +182,9 @@ impl ChannelSession {
     }
 
     /// Looks for the next message; see [`Receiver::next`].
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, source: &mut impl PayloadSource) -> Next {
-        if self.is_open() || matches!(self.state, State::Closing { .. } | State::Done) {
+        if matches!(self.state, State::Open | State::Closing { .. } | State::Done) {
             self.receiver.next(source)
         } else {
             Next::Nothing

@@ -197,7 +197,7 @@ impl ReceiveBuffer {
     }
 
     /// The next message for the application. Its bytes stay valid until the next call.
-    #[inline]
+    #[inline(always)]
     pub fn read(&mut self) -> Option<&[u8]> {
         self.release_read();
         self.reading = Some(self.ready.pop_front()?);
@@ -205,8 +205,15 @@ impl ReceiveBuffer {
     }
 
     /// The message that [`read`](Self::read) returned last.
+    #[inline]
     pub fn last_read(&self) -> &[u8] {
-        let stored = |message: StoredMessage| self.blocks.get(message.block)?.get(..usize::from(message.len));
+        self.last_read_from(0)
+    }
+
+    /// The same without its first bytes.
+    #[inline]
+    pub fn last_read_from(&self, start: usize) -> &[u8] {
+        let stored = |message: StoredMessage| self.blocks.get(message.block)?.get(start..usize::from(message.len));
         self.reading.and_then(stored).unwrap_or_default()
     }
 
@@ -225,6 +232,7 @@ impl ReceiveBuffer {
     }
 
     /// Frees the memory of the message that was read last.
+    #[inline(always)]
     pub fn release_read(&mut self) {
         if let Some(done) = self.reading.take() {
             self.blocks.free(done.block);
