@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: runs the benchmark suites and writes their results into docs/benchmarks.md.
 
-use crate::{Stop, args::Args, portable, requirements, workspace::Workspace};
+use crate::{Stop, args::Args, package, portable, requirements, workspace::Workspace};
 use std::{fs, path::PathBuf, process::Stdio};
 
 /// A benchmark suite: a program of the package `rallypoint-bench` that prints its section of the document as Markdown.
@@ -74,7 +74,11 @@ pub fn write_section(workspace: &Workspace, name: &str, section: &str) -> Result
 
 /// Builds a package as it is shipped.
 pub fn build(workspace: &Workspace, package: &str) -> Result<(), Stop> {
-    let status = workspace.cargo().args(["build", "--profile", "dist", "--package", package]).status();
+    let arguments = match package {
+        "rallypoint-ffi" => package::library("dist"),
+        _ => vec!["build", "--profile", "dist", "--package", package],
+    };
+    let status = workspace.cargo().args(arguments).status();
     match status.map_err(Stop::while_doing("run cargo"))?.success() {
         true => Ok(()),
         false => Err(Stop::Failed(format!("{package} could not be built"))),

@@ -1,8 +1,7 @@
 //! Messages there and back through the Rust API, in one thread. The same loop as in exchange.c.
 
 use rallypoint_session::{
-    ClientConfig, ClientEvent, Encryption, EndpointConfig, PlayerId, PolledClient, PolledServer, ServerEvent,
-    ServerOptions,
+    ClientConfig, ClientEvent, Encryption, EndpointConfig, PolledClient, PolledServer, ServerEvent, ServerOptions,
 };
 use std::error::Error;
 
@@ -28,44 +27,18 @@ pub fn run(iterations: u64) -> Result<(), Box<dyn Error>> {
         }
         server.flush();
     }
+    let player = player.ok_or("no player")?;
+    let message = [7; 64];
+    // The same calls in each iteration, whether a message has arrived by then or not: a sender may wait before it sends.
     for _ in 0..iterations {
-        exchange(&mut client, &mut server, &mut buffer)?;
+        client.send(&message)?;
+        client.poll();
+        server.poll();
+        while server.next_event(&mut buffer).is_some() {}
+        server.send(player, &message)?;
+        server.poll();
+        client.poll();
+        while client.next_event(&mut buffer).is_some() {}
     }
     Ok(())
-}
-
-fn exchange(client: &mut PolledClient, server: &mut PolledServer, buffer: &mut Vec<u8>) -> Result<(), Box<dyn Error>> {
-    let message = [7; 64];
-    client.send(&message)?;
-    let player = loop {
-        // A sender may have to wait before it sends.
-        client.poll();
-        server.poll();
-        if let Some(player) = sender(server, buffer) {
-            break player;
-        }
-    };
-    server.send(player, &message)?;
-    loop {
-        server.poll();
-        client.poll();
-        let mut has_message = false;
-        while let Some(event) = client.next_event(buffer) {
-            has_message |= event == ClientEvent::Message;
-        }
-        if has_message {
-            return Ok(());
-        }
-    }
-}
-
-/// Takes all events; returns who sent a message.
-fn sender(server: &mut PolledServer, buffer: &mut Vec<u8>) -> Option<PlayerId> {
-    let mut sender = None;
-    while let Some(event) = server.next_event(buffer) {
-        if let ServerEvent::Message(player) = event {
-            sender = Some(player);
-        }
-    }
-    sender
 }
