@@ -188,7 +188,7 @@ fn w120_a_stopped_lobby_leaves_its_last_list_and_an_empty_start_keeps_it() {
     let home = tempfile::tempdir().unwrap();
     let copy = home.path().join("copy");
     let directory = format!("export.directory={}", copy.display());
-    // An interval so long that only the stop can write the second server.
+    // The interval does not end during the test: only the shutdown can write the second server.
     let lobby = Lobby::with(&[&directory, "export.interval=1h"]);
     lobby.register_port("Bacon Town", 9_001);
     eventually("it is exported", || names(&copy) == ["Bacon Town"]);

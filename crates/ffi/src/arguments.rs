@@ -79,8 +79,8 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a str
     unsafe { optional_text(text) }?.ok_or_else(|| Failure::new(RP_ERROR_NULL_POINTER, format!("{name} is null")))
 }
 
-/// Maximum number of bytes that are passed to a function: no message, key or token is longer. A length beyond it is a mistake of
-/// the caller, such as a negative number; memory for a copy of so many bytes could not be allocated, which ends the process.
+/// Maximum number of bytes that are passed to a function: no message, key or token is longer. A greater length is a
+/// mistake of the caller, such as a negative number; the failed allocation of a copy of that size would end the process.
 const MAX_BYTES: usize = 1 << 28;
 
 /// Bytes. A null pointer is allowed if there are none.
