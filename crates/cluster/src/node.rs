@@ -109,15 +109,9 @@ pub struct ClusterNode {
     config: NodeConfig,
     contact: Contact,
     clock: StoreClock,
-    next_tick: Instant,
-    /// The position in the log when the last tick was sent.
-    tick_seq: u64,
-    /// Number of servers in the store, as far as this node knew, when the last tick was sent.
-    tick_known: usize,
+    tick: TickState,
     /// The position in the log when states of servers were last requested.
     fetch_seq: u64,
-    /// When the node reports itself again.
-    next_report: Instant,
     /// Until when the registry keeps servers of other nodes.
     remote_deadline: Instant,
     /// The content of the store that is known here.
@@ -130,10 +124,7 @@ pub struct ClusterNode {
     /// Servers in the store, with the number of the last change that is known.
     known: HashMap<PublicId, u64>,
     outbox: Outbox,
-    /// When servers that are not in the store are removed.
-    remove_missing_at: Option<Instant>,
-    /// Number of servers in the store when that time was set.
-    refilled: usize,
+    refill: Option<Refill>,
     updates: VecDeque<Update>,
     report: Vec<u8>,
     tokens: u64,
@@ -141,6 +132,33 @@ pub struct ClusterNode {
     /// A defect of the store's content that is not reported yet.
     defect: Option<StoreDefect>,
     stats: NodeStats,
+}
+
+/// The requests that keep the contact alive: when the next one is due, and what was known when the last one was sent.
+#[derive(Debug)]
+struct TickState {
+    next: Instant,
+    /// When a tick carries the node's report again.
+    next_report: Instant,
+    /// The position in the log when the last tick was sent.
+    seq: u64,
+    /// Number of servers in the store, as far as this node knew, when the last tick was sent.
+    known: usize,
+}
+
+impl TickState {
+    fn new(now: Instant) -> Self {
+        Self { next: now, next_report: now, seq: 0, known: 0 }
+    }
+}
+
+/// A store that has lost servers: their nodes write them again, and until then they stay listed.
+#[derive(Clone, Copy, Debug)]
+struct Refill {
+    /// When servers that are not in the store are removed.
+    ends_at: Instant,
+    /// Number of servers in the store when that time was set.
+    known: usize,
 }
 
 impl ClusterNode {
@@ -151,11 +169,8 @@ impl ClusterNode {
             config,
             contact: Contact::new(now),
             clock: StoreClock::default(),
-            next_tick: now,
-            tick_seq: 0,
-            tick_known: 0,
+            tick: TickState::new(now),
             fetch_seq: 0,
-            next_report: now,
             remote_deadline: now,
             epoch: None,
             position: LogPosition::default(),
@@ -164,8 +179,7 @@ impl ClusterNode {
             is_reload: false,
             known: HashMap::new(),
             outbox: Outbox::default(),
-            remove_missing_at: None,
-            refilled: 0,
+            refill: None,
             updates: VecDeque::new(),
             report: Vec::new(),
             tokens: 0,
@@ -253,18 +267,18 @@ impl ClusterNode {
             let is_due = now >= self.contact.retry_at && self.contact.is_idle(RequestKind::Open);
             return is_due.then(|| self.open_request());
         };
-        if now >= self.next_tick && self.contact.is_idle(RequestKind::Tick) {
-            self.next_tick = now + TICK_INTERVAL;
-            self.tick_seq = self.position.seq;
-            self.tick_known = self.known.len();
+        if now >= self.tick.next && self.contact.is_idle(RequestKind::Tick) {
+            self.tick.next = now + TICK_INTERVAL;
+            self.tick.seq = self.position.seq;
+            self.tick.known = self.known.len();
             let token = self.next_token();
             let mut report = None;
-            if now >= self.next_report {
-                self.next_report = now + REPORT_INTERVAL;
+            if now >= self.tick.next_report {
+                self.tick.next_report = now + REPORT_INTERVAL;
                 report = Some(&self.report).filter(|report| !report.is_empty()).cloned();
                 self.outbox.flush_leases();
             }
-            return Some(Request::Tick { epoch, token, node: self.config.node, report, after: self.tick_seq });
+            return Some(Request::Tick { epoch, token, node: self.config.node, report, after: self.tick.seq });
         }
         if self.bans.is_due && self.contact.is_idle(RequestKind::Bans) {
             self.bans.is_due = false;
@@ -313,12 +327,13 @@ impl ClusterNode {
 
     /// The next update for the registry and the bans.
     pub fn poll_update(&mut self, now: Instant) -> Option<Update> {
-        let is_due = self.remove_missing_at.is_some_and(|at| at <= now);
-        if is_due && self.loading.is_none() && self.contact.is_connected() {
-            if self.known.len() >= self.refilled.saturating_add(REFILL_PROGRESS) {
+        let due =
+            self.refill.filter(|refill| refill.ends_at <= now && self.loading.is_none() && self.contact.is_connected());
+        if let Some(refill) = due {
+            if self.known.len() >= refill.known.saturating_add(REFILL_PROGRESS) {
                 self.await_refill(now, REFILL_TIME);
             } else {
-                self.remove_missing_at = None;
+                self.refill = None;
                 self.updates.push_back(Update::RemoveMissing(self.known_or_pending()));
             }
         }
@@ -334,7 +349,7 @@ impl ClusterNode {
             // The store is opened again.
             NodeState::Loading if self.epoch.is_none() => self.contact.retry_at,
             NodeState::Loading | NodeState::Following => {
-                self.remove_missing_at.map_or(self.next_tick, |at| at.min(self.next_tick))
+                self.refill.map_or(self.tick.next, |refill| refill.ends_at.min(self.tick.next))
             }
         };
         Some(next)
@@ -436,9 +451,9 @@ impl ClusterNode {
         }
         self.contact.open(now);
         self.clock.handle_sample(sent, now, opened.time);
-        self.next_tick = now;
+        self.tick.next = now;
+        self.tick.next_report = now;
         self.bans.handle_opened();
-        self.next_report = now;
         // After a longer outage the registry has dropped servers that the store may still have.
         let is_complete = now < self.remote_deadline;
         self.extend_remote_deadline(now);
@@ -454,7 +469,7 @@ impl ClusterNode {
         self.epoch = Some(opened.epoch);
         if is_continued {
             self.contact.state = NodeState::Following;
-            if self.remove_missing_at.is_some() {
+            if self.refill.is_some() {
                 // The other nodes could not write either.
                 self.await_refill(now, REFILL_TIME);
             }
@@ -466,8 +481,7 @@ impl ClusterNode {
 
     /// Keeps servers that are not in the store for this time: other nodes may write them again.
     fn await_refill(&mut self, now: Instant, time: Duration) {
-        self.remove_missing_at = Some(now + time);
-        self.refilled = self.known.len();
+        self.refill = Some(Refill { ends_at: now + time, known: self.known.len() });
     }
 
     fn extend_remote_deadline(&mut self, now: Instant) {

@@ -29,11 +29,11 @@ impl ClusterNode {
         self.cancel_requests();
         self.stats.loads += 1;
         self.contact.state = NodeState::Loading;
-        self.tick_seq = position.seq;
+        self.tick.seq = position.seq;
         self.position = position;
         self.known.clear();
         self.outbox.forget_states();
-        self.next_tick = now;
+        self.tick.next = now;
         self.updates.push_back(Update::ReportLeases);
         self.loading = Some(Loading { cursor: 0, is_refill });
     }

@@ -48,20 +48,20 @@ impl ClusterNode {
             self.stats.malformed = self.stats.malformed.saturating_add(1);
         }
         if ticked.has_more {
-            self.next_tick = now + SHORT_TICK_INTERVAL;
+            self.tick.next = now + SHORT_TICK_INTERVAL;
         }
         if self.loading.is_some() {
             return;
         }
         // A failover lost changes that were applied here. (Records that were read since the tick was sent do not count.)
-        let has_lost_changes = ticked.seq < self.tick_seq;
+        let has_lost_changes = ticked.seq < self.tick.seq;
         let is_forked = ticked.seq == self.position.seq && ticked.token != self.position.token;
         // Servers were deleted from the store without a record.
-        let is_unchanged = ticked.seq == self.position.seq && ticked.seq == self.tick_seq;
-        let known = self.known.len().min(self.tick_known) as u64;
+        let is_unchanged = ticked.seq == self.position.seq && ticked.seq == self.tick.seq;
+        let known = self.known.len().min(self.tick.known) as u64;
         let has_lost_servers = is_unchanged && ticked.servers < known;
         // The next record does not come any more.
-        let has_lost_records = !ticked.is_log_complete && self.position.seq == self.tick_seq;
+        let has_lost_records = !ticked.is_log_complete && self.position.seq == self.tick.seq;
         let defect = if has_lost_changes || is_forked {
             Some(StoreDefect::LostChanges)
         } else if has_lost_servers {
