@@ -76,7 +76,7 @@ impl Observations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::SecretRng;
+    use rallypoint_netsim::Rng;
 
     #[test]
     fn a_loss_long_ago_is_forgotten_and_not_subnormal() {
@@ -105,11 +105,11 @@ mod tests {
 
     #[test]
     fn the_loss_is_measured_with_and_without_copies() {
-        for percent in [1, 5, 10, 20, 30] {
+        for percent in [1_u32, 5, 10, 20, 30] {
             for copied_of_eight in [0, 4, 7] {
-                let mut rng = SecretRng::new([percent; 32]);
+                let mut rng = Rng::new(u64::from(percent));
                 let mut meter = LossMeter::default();
-                let mut is_lost = || rng.u64() % 100 < u64::from(percent);
+                let mut is_lost = || rng.below(100) < u64::from(percent);
                 for message in 0..200_000 {
                     let has_copy = message % 8 < copied_of_eight;
                     let first = is_lost();
