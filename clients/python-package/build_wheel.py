@@ -1,4 +1,6 @@
-"""Makes a wheel of the package and a shared library: build_wheel.py LIBRARY VERSION DIRECTORY. Prints its path.
+"""Makes a wheel of the package and a shared library: build_wheel.py LIBRARY VERSION DIRECTORY [NOTICES]. Prints its path.
+
+NOTICES is a file with the licences of the libraries that the shared library contains.
 
 Only the standard library is used, so that `cargo xtask package wheel` needs Python and nothing else.
 """
@@ -30,17 +32,21 @@ def main() -> None:
     info = "%s-%s.dist-info/" % (NAME, version)
     files = {NAME + "/" + path.name: path.read_bytes() for path in sorted((HERE / "src" / NAME).iterdir()) if path.is_file()}
     files[NAME + "/" + library.name] = library.read_bytes()
+    licences = [HERE.parent.parent / "LICENSE-MIT", HERE.parent.parent / "LICENSE-APACHE"] + [Path(path) for path in sys.argv[4:]]
+    for path in licences:
+        files[info + "licenses/" + path.name] = path.read_bytes()
     readme = (HERE / "README.md").read_text(encoding="utf-8")
-    metadata = """Metadata-Version: 2.1
+    metadata = """Metadata-Version: 2.4
 Name: %s
 Version: %s
 Summary: Sessions, announcing, lists and queries for multiplayer games
-License: MIT OR Apache-2.0
-Requires-Python: >=3.8
+License-Expression: MIT OR Apache-2.0
+%sRequires-Python: >=3.8
 Description-Content-Type: text/markdown
 
 %s"""
-    files[info + "METADATA"] = (metadata % (NAME, version, readme)).encode()
+    fields = "".join("License-File: %s\n" % path.name for path in licences)
+    files[info + "METADATA"] = (metadata % (NAME, version, fields, readme)).encode()
     wheel = "Wheel-Version: 1.0\nGenerator: cargo xtask package\nRoot-Is-Purelib: false\nTag: %s\n" % tag
     files[info + "WHEEL"] = wheel.encode()
     record = ""

@@ -91,9 +91,12 @@ fn the_package_is_installed_started_upgraded_and_removed() {
         "usr/share/zsh/vendor-completions/_rallypoint",
         "usr/share/fish/vendor_completions.d/rallypoint.fish",
         "usr/share/doc/rallypoint/copyright",
+        "usr/share/doc/rallypoint/changelog.gz",
+        "usr/share/doc/rallypoint/THIRD-PARTY-LICENSES.gz",
     ] {
         assert!(files.iter().any(|installed| installed == file), "{file} is missing: {files:#?}");
     }
+    root.dpkg(&["--verify", "rallypoint"]);
     let lobby = root.start();
     lobby.register_port("Bacon Town", 8190);
     lobby.wait_until_listed(&["Bacon Town"]);
@@ -111,6 +114,10 @@ fn the_package_is_installed_started_upgraded_and_removed() {
     lobby.wait_until_listed(&["Bacon Town"]);
     assert!(lobby.stop().status.success(), "{}", lobby.log());
 
+    // The link that `systemctl enable` makes.
+    let wants = root.path("etc/systemd/system/multi-user.target.wants");
+    fs::create_dir_all(&wants).unwrap();
+    fs::write(wants.join("rallypoint.service"), "").unwrap();
     root.dpkg(&["--purge", "rallypoint"]);
     let left: Vec<_> = root.files().into_iter().filter(|file| !file.starts_with("var/lib/rallypoint/")).collect();
     assert_eq!(left, [""; 0], "the package leaves nothing but data");

@@ -6,6 +6,7 @@ mod deb;
 mod debian;
 mod dev;
 mod files;
+mod notices;
 mod wheel;
 
 use crate::{Stop, args::Args, progress, workspace::Workspace};
@@ -72,7 +73,7 @@ pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
     fs::create_dir_all(&built.packages).map_err(Stop::while_doing("create the directory for packages"))?;
     let needs = |contents| parts.iter().any(|part| part.contents == contents);
     if needs(Contents::Program) && program.is_none() {
-        build(workspace, &["build", "--package", "rallypoint", "--bin", "rallypoint", "--profile", &profile])?;
+        build(workspace, &program_arguments(&profile))?;
     }
     if needs(Contents::Library) {
         build(workspace, &library(&profile))?;
@@ -83,6 +84,11 @@ pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
         }
     }
     Ok(())
+}
+
+/// Arguments of Cargo that build the program.
+fn program_arguments(profile: &str) -> [&str; 7] {
+    ["build", "--package", "rallypoint", "--bin", "rallypoint", "--profile", profile]
 }
 
 /// Arguments of Cargo that build the C library. Cargo skips link-time optimization for a library that is also an rlib, so packages are
@@ -121,6 +127,13 @@ impl Built {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_build_is_a_command_of_cargo() {
+        let static_program = archive::static_arguments("x86_64-unknown-linux-musl");
+        let builds = [&program_arguments("dist")[..], &static_program, &library("dist"), &library("dev")];
+        assert!(builds.iter().all(|arguments| ["build", "rustc"].contains(&arguments[0])), "{builds:?}");
+    }
 
     #[test]
     fn an_unknown_package_is_a_usage_error() {

@@ -5,6 +5,7 @@ use super::{
     Built, build,
     deb::install_texts,
     files::{copy, copy_program, remove, run},
+    program_arguments,
 };
 use crate::{Stop, workspace::Workspace};
 use std::{
@@ -54,6 +55,11 @@ fn static_program(workspace: &Workspace, built: &Built) -> Result<Option<PathBuf
         println!("the program of the archive needs glibc: {missing}");
         return Ok(None);
     }
-    build(workspace, &["--package", "rallypoint", "--bin", "rallypoint", "--profile", "dist", "--target", &target])?;
+    build(workspace, &static_arguments(&target))?;
     Ok(Some(workspace.target.join(target).join("dist/rallypoint")))
+}
+
+/// Arguments of Cargo that build the static program.
+pub fn static_arguments(target: &str) -> Vec<&str> {
+    [&program_arguments("dist")[..], &["--target", target]].concat()
 }

@@ -4,6 +4,7 @@ use super::{
     Built,
     debian::{self, Control},
     files::{copy, copy_executable, copy_program, output, remove, run, write},
+    notices,
 };
 use crate::{Stop, workspace::Workspace};
 use std::{
@@ -32,10 +33,11 @@ pub fn package(workspace: &Workspace, built: &Built) -> Result<Vec<PathBuf>, Sto
     let control = Control {
         name: "rallypoint",
         version: &built.version,
-        section: "games",
+        section: "net",
         depends: &format!("{}, libgcc-s1, ca-certificates", debian::c_library(&built.program)?),
         description: "lobby (master server) for games, and the tools around it\n \
-                      Game servers announce themselves, players list them, launchers query them, clients\n join them.",
+                      Game servers announce themselves, players list them, launchers query them,\n \
+                      and clients join them. The package has a systemd service, which is not\n started by the installation.",
     };
     Ok(vec![debian::build(&control, &root, &built.packages)?])
 }
@@ -57,6 +59,7 @@ pub fn install_texts(workspace: &Workspace, program: &Path, root: &Path) -> Resu
     for name in ["LICENSE-MIT", "LICENSE-APACHE", "CHANGELOG.md", "README.md", "SECURITY.md"] {
         copy(&workspace.root.join(name), &documents.join(name))?;
     }
+    notices::write_compressed(workspace, "rallypoint", &documents.join(notices::FILE))?;
     copy(&workspace.root.join("packaging/debian/copyright"), &documents.join("copyright"))
 }
 

@@ -57,9 +57,12 @@ pub fn build(control: &Control, root: &Path, packages: &Path) -> Result<PathBuf,
         other => other,
     };
     let Control { name, version, section, depends, description } = control;
+    write_changelog(control, root)?;
+    let size = write_checksums(root)?.div_ceil(1024);
     let text = format!(
         "Package: {name}\nVersion: {version}\nArchitecture: {architecture}\nSection: {section}\nPriority: optional\n\
-         Depends: {depends}\nMaintainer: Rallypoint maintainers <rallypoint@localhost>\nDescription: {description}\n"
+         Installed-Size: {size}\nDepends: {depends}\nMaintainer: {}\nDescription: {description}\n",
+        maintainer(),
     );
     files::write(&root.join("DEBIAN/control"), text.as_bytes())?;
     let package = packages.join(format!("{name}_{version}_{architecture}.deb"));
@@ -69,6 +72,58 @@ pub fn build(control: &Control, root: &Path, packages: &Path) -> Result<PathBuf,
     )?;
     files::remove(root)?;
     Ok(package)
+}
+
+/// Who makes the package. Debian's tools read the same variables.
+fn maintainer() -> String {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let name = variable("DEBFULLNAME").unwrap_or_else(|| "Rallypoint maintainers".into());
+    let address = variable("DEBEMAIL").unwrap_or_else(|| "rallypoint@localhost".into());
+    format!("{name} <{address}>")
+}
+
+/// The changelog of the package, which names that of the project.
+fn write_changelog(control: &Control, root: &Path) -> Result<(), Stop> {
+    let Control { name, version, .. } = control;
+    let mut date = Command::new("date");
+    date.arg("-R");
+    if let Ok(seconds) = std::env::var("SOURCE_DATE_EPOCH") {
+        date.args(["--utc", "--date", &format!("@{seconds}")]);
+    }
+    let date = files::output(&mut date)?;
+    let text = format!(
+        "{name} ({version}) unstable; urgency=medium\n\n  * CHANGELOG.md of the project has the changes.\n\n -- {}  {}\n",
+        maintainer(),
+        String::from_utf8_lossy(&date).trim(),
+    );
+    let path = root.join("usr/share/doc").join(name).join("changelog");
+    files::write(&path, text.as_bytes())?;
+    files::run(Command::new("gzip").args(["--best", "--no-name"]).arg(path))
+}
+
+/// Writes the checksums of all files, with which `dpkg --verify` finds damaged ones, and returns the sum of their sizes in bytes.
+fn write_checksums(root: &Path) -> Result<u64, Stop> {
+    let mut files = Vec::new();
+    collect_files(root, &mut files).map_err(Stop::while_doing("read the files of the package"))?;
+    files.retain(|(path, _)| !path.starts_with(root.join("DEBIAN")));
+    files.sort();
+    let mut md5sum = Command::new("md5sum");
+    md5sum.current_dir(root).args(files.iter().filter_map(|(path, _)| path.strip_prefix(root).ok()));
+    files::write(&root.join("DEBIAN/md5sums"), &files::output(&mut md5sum)?)?;
+    Ok(files.iter().map(|(_, size)| size).sum())
+}
+
+fn collect_files(directory: &Path, files: &mut Vec<(PathBuf, u64)>) -> std::io::Result<()> {
+    for entry in directory.read_dir()? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if metadata.is_dir() {
+            collect_files(&entry.path(), files)?;
+        } else {
+            files.push((entry.path(), metadata.len()));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

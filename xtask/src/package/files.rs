@@ -28,8 +28,21 @@ pub fn copy_executable(from: &Path, to: &Path) -> Result<(), Stop> {
 /// Copies a program without its symbols, which take most of its size. Where there is no `strip`, they stay.
 pub fn copy_program(from: &Path, to: &Path) -> Result<(), Stop> {
     copy_executable(from, to)?;
-    if Command::new("strip").arg("--version").stdout(Stdio::null()).status().is_ok() {
-        run(Command::new("strip").arg(to))?;
+    strip(to, &[])
+}
+
+/// Copies a library, with the symbols that programs are linked with and without the others.
+pub fn copy_library(from: &Path, to: &Path) -> Result<(), Stop> {
+    copy(from, to)?;
+    let is_shared = to.extension().is_some_and(|extension| extension == "so");
+    strip(to, &[if is_shared { "--strip-unneeded" } else { "--strip-debug" }])
+}
+
+fn strip(path: &Path, arguments: &[&str]) -> Result<(), Stop> {
+    // Only here are the arguments known to be understood.
+    let is_known = cfg!(target_os = "linux");
+    if is_known && Command::new("strip").arg("--version").stdout(Stdio::null()).status().is_ok() {
+        run(Command::new("strip").args(arguments).arg(path))?;
     }
     Ok(())
 }
