@@ -57,11 +57,35 @@ fn the_demo_leaves_nothing_behind_however_it_ends() {
         assert!(demo.wait().status.success(), "{}", demo.stderr());
         assert!(is_empty());
     }
+    // A demo that is killed cannot clean up; the next one does.
+    let killed = demo("127.0.0.1:0");
+    killed.wait_for_line("page ");
+    killed.signal(Signal::KILL);
+    killed.wait();
+    assert!(!is_empty());
+    let next = demo("127.0.0.1:0");
+    next.wait_for_line("page ");
+    assert_eq!(temporary.path().read_dir().unwrap().count(), 1);
+    next.signal(Signal::TERM);
+    next.wait();
+    assert!(is_empty());
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let output = demo(&taken.local_addr().unwrap().to_string()).wait();
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("is used by another program") && stderr(&output).contains("--http"));
     assert!(is_empty());
+}
+
+#[test]
+fn a_page_for_other_machines_is_named_as_such() {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = rallypoint(home.path());
+    let demo = Process::spawn(command.args(["demo", "--http", "0.0.0.0:0"]));
+    demo.wait_for_line("Other machines can open the page");
+    let page = demo.wait_for_line("page ");
+    assert!(page.contains("http://127.0.0.1:"), "{page}");
+    demo.signal(Signal::TERM);
+    demo.wait();
 }
 
 #[test]

@@ -26,7 +26,7 @@ use std::{
 /// Check a server or a lobby for a monitoring system
 ///
 /// In the form of Nagios plugins: one line with performance data, and the exit codes 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
-/// A target that does not answer is CRITICAL; a lobby whose list --mirror has a valid copy of is a WARNING then.
+/// A target that does not answer is CRITICAL; a lobby is only a WARNING if --mirror has a valid copy of its list.
 #[derive(clap::Args)]
 #[command(version, after_long_help = MORE, after_help = "Examples and exit codes: rallypoint check --help")]
 pub struct Args {

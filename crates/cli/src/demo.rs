@@ -1,6 +1,7 @@
 //! `rallypoint demo`: a lobby with pretend servers, for a first look.
 
 mod catalogue;
+mod directory;
 mod past;
 mod world;
 
@@ -13,6 +14,7 @@ use crate::{
     stdio::{print_stderr, print_stdout},
 };
 use catalogue::{HOSTILE_SERVERS, Profile, Reply, SERVERS};
+use directory::DemoDirectory;
 use rallypoint_announce::LobbyHost;
 use rallypoint_history::{History, HistoryOptions, Observation};
 use rallypoint_lobby::{LobbyOptions, LobbyService, LobbyStartError, ProbePool};
@@ -22,7 +24,7 @@ use rallypoint_udp::{BindError, EventLoop, EventLoopThread, UdpSocket, entropy};
 use rallypoint_web::{LobbyNames, WebOptions, WebService, WebSources};
 use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
 use std::{
-    net::{Ipv4Addr, SocketAddr},
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     num::NonZeroU16,
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -34,7 +36,7 @@ use world::{Change, PretendServer};
 ///
 /// Starts a lobby with its page, and 30 pretend servers of several games that come, go, and change maps and players.
 /// They register through the real protocols, and many of them answer queries. Their history of the last week is made up.
-/// Everything stays on this machine (127.0.0.1), and nothing is left behind after Ctrl-C.
+/// Everything stays on this machine (127.0.0.1), unless --http names another address, and nothing is left behind after Ctrl-C.
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub struct Args {
@@ -81,11 +83,11 @@ const RECEIVE_BUFFER: usize = 1 << 16;
 
 /// Runs the demo until Ctrl-C.
 pub fn run(args: &Args) -> Result<(), CommandError> {
-    let directory = tempfile::Builder::new().prefix("rallypoint-demo-").tempdir().map_err(CommandError::failed)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(CommandError::failed)?;
     let result = runtime.block_on(async {
         let mut signals = Signals::to_end().map_err(CommandError::failed)?;
+        let directory = DemoDirectory::create()?;
         let mut demo = Demo::start(args, directory.path()).await?;
         demo.print_what_to_try()?;
         tokio::select! {
@@ -151,7 +153,13 @@ impl Demo {
     /// Prints the addresses and a few commands. They name this program as it was called, so that they can be copied.
     fn print_what_to_try(&self) -> Result<(), CommandError> {
         let program = std::env::args().next().filter(|name| !name.is_empty()).unwrap_or_else(|| "rallypoint".into());
-        let page = self.web.local_addrs()[0];
+        let listening = self.web.local_addrs()[0];
+        let page = reachable_here(listening);
+        let extent = if listening.ip().is_loopback() {
+            "All of it stays on this machine"
+        } else {
+            "Other machines can open the page; the rest stays on this one"
+        };
         let lobby = match self.lobby_addr.port() {
             rallypoint_wire::lobby::PORT => self.lobby_addr.ip().to_string(),
             _ => self.lobby_addr.to_string(),
@@ -164,7 +172,7 @@ impl Demo {
         let session = queryable.map_or(0, |server| server.port.get());
         let room = self.room.local_addr().map_or(String::new(), |addr| addr.to_string());
         print_stdout(&format!(
-            "A lobby with {count} pretend servers and a chat room. All of it stays on this machine.\n\n  \
+            "A lobby with {count} pretend servers and a chat room. {extent}.\n\n  \
              page      http://{page}/\n\n\
              In another terminal:\n\n  \
              {program} browse {lists}\n  \
@@ -172,7 +180,8 @@ impl Demo {
              {program} query session://127.0.0.1:{session}\n  \
              {program} watch {watched}\n  \
              {program} join {room} --name YOU\n\n\
-             Servers, players and their history of the last week are made up. Ctrl-C ends it and leaves nothing behind.\n",
+             Servers, players and their history of the last week are made up. Ctrl-C ends the demo and leaves nothing behind.\n\
+             The chat room follows; lines that you type here are sent to its guests.\n\n",
             count = self.servers.len(),
         ))
     }
@@ -301,6 +310,15 @@ impl RunningServer {
     fn send(&self, socket: &UdpSocket, lobby: SocketAddr, datagram: &[u8]) {
         // A datagram that is lost is sent again with the next refresh.
         let _ = socket.send_to(datagram, lobby);
+    }
+}
+
+/// An address of this machine at which a program on it reaches a listener at all addresses.
+fn reachable_here(listening: SocketAddr) -> SocketAddr {
+    match listening {
+        SocketAddr::V4(addr) if addr.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, addr.port()).into(),
+        SocketAddr::V6(addr) if addr.ip().is_unspecified() => (Ipv6Addr::LOCALHOST, addr.port()).into(),
+        addr => addr,
     }
 }
 

@@ -29,7 +29,7 @@ use std::{num::NonZeroU16, process::ExitCode};
 /// Find out why a server is not listed, and what to do about it
 ///
 /// Resolves the name, connects to the port and queries it over IPv4 and IPv6, searches the list of the lobby, and explains
-/// what is wrong. Best run on another machine than that of the server, to see it as players and lobbies do.
+/// what is wrong. Run it on another machine than the server's, to see the server as players and lobbies do.
 #[derive(clap::Args)]
 #[command(after_long_help = MORE, after_help = "For examples and exit codes: rallypoint doctor --help")]
 pub struct Args {

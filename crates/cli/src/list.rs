@@ -26,7 +26,7 @@ use std::{fmt, io};
 
 /// List the servers of a lobby
 ///
-/// All lists of the lobby, unless one is named. Servers are shown as the lobby describes them. With --query every server is
+/// Shows all lists of the lobby, unless one is named. Servers are shown as the lobby describes them. With --query every server is
 /// queried as well, which adds its ping and its current state; TCP servers are connected to for their ping. pw marks servers that
 /// require a password, - a value that is not known.
 #[derive(clap::Args)]

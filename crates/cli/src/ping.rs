@@ -32,7 +32,7 @@ use tokio::time::{Instant, sleep_until};
 
 /// Measure the round-trip time to a server repeatedly
 ///
-/// Like ping(8), with the query of the game: so it measures what players will get, and works where the machine does not
+/// Like ping(8), but with the query of the game: it measures what players will get, and works where the machine does not
 /// answer ICMP. Ctrl-C ends it and prints the statistics.
 #[derive(clap::Args)]
 #[command(after_long_help = format!("{MORE}\n\n{}", EXIT))]

@@ -75,6 +75,8 @@ pub struct ListStatus {
     pub state: ListState,
     /// The copy that the servers of this pass come from, in one sentence.
     copy: Option<String>,
+    /// Why copies of mirrors were not used in this pass, each in one sentence.
+    pub refused_copies: Vec<String>,
 }
 
 /// Whether a list could be read.
@@ -136,7 +138,7 @@ impl Model {
         let list = |target: &Target| {
             let name = target.to_string();
             let name = name.strip_prefix("lobby://").unwrap_or(&name).to_owned();
-            ListStatus { name, state: ListState::Unknown, copy: None }
+            ListStatus { name, state: ListState::Unknown, copy: None, refused_copies: Vec::new() }
         };
         let mut model = Self {
             lists: targets.iter().map(list).collect(),
@@ -173,6 +175,7 @@ impl Model {
     pub fn start_scan(&mut self) -> Action {
         self.is_scanning = true;
         self.pass += 1;
+        self.lists.iter_mut().for_each(|list| list.refused_copies.clear());
         if let Some(log) = &mut self.log {
             log.begin_pass();
         }
@@ -232,7 +235,11 @@ impl Model {
                 self.message = warning.map(|text| Message { text, is_error: true });
             }
             MirrorEvent::Failed { url, error } => {
-                self.message = Some(Message { text: mirror_args::describe_failure(url, error), is_error: true });
+                let text = mirror_args::describe_failure(url, error);
+                if let Some(list) = self.lists.get_mut(index) {
+                    list.refused_copies.push(text.clone());
+                }
+                self.message = Some(Message::error(text));
             }
         }
     }

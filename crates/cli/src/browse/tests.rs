@@ -233,6 +233,20 @@ fn w121_a_copy_is_shown_with_its_age_until_the_lobby_answers() {
 }
 
 #[test]
+fn w121_the_whole_reason_against_a_copy_is_shown_if_there_is_no_other_list() {
+    let targets = ["lobby://lobby.example.org".parse().unwrap()];
+    let mut model = Model::new(&targets, Favourites::default(), JoinCommands::default(), |_| true);
+    model.start_scan();
+    let error = MirrorError::NoKey("a reason whose last words are beyond the end of a line".into());
+    let url = "https://m.example/".parse().unwrap();
+    model.handle_event(ScanEvent::Mirror(0, Box::new(MirrorEvent::Failed { url, error })));
+    model.handle_event(ScanEvent::ListFailed(0, ProbeError::Refused));
+    model.finish_scan();
+    let shown = picture(&mut model, COLORS, 80, 24);
+    assert!(shown.contains("end of a line"), "{shown}");
+}
+
+#[test]
 fn every_column_sorts_both_ways() {
     let mut model = model();
     assert_eq!(names(&mut model)[0], "七人の侍 Samurai");

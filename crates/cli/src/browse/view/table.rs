@@ -149,6 +149,8 @@ fn empty_table(model: &Model, wide: usize) -> Vec<String> {
     for list in &model.lists {
         if let ListState::Failed(error) = &list.state {
             texts.push(format!("{}: {error}", list.name));
+            // The last line of the screen has room for a part of these.
+            texts.extend(list.refused_copies.iter().cloned());
         }
     }
     if texts.is_empty() {
