@@ -1,11 +1,13 @@
 //! The server side of one socket.
 
 mod address_claims;
+mod address_table;
 mod departed;
 mod dispatch;
 mod half_open;
 mod login;
 mod login_admission;
+mod login_cookies;
 mod queries;
 mod slot_allocator;
 mod stateless;
@@ -16,9 +18,9 @@ use crate::{
     Connection, EndpointConfig, EndpointStats, PlayerId, SendError, ServerEvent, SessionConfigError,
     connection::CopyBudget, deadline_queue::DeadlineQueue, rng::SecretRng,
 };
+use address_table::AddressTable;
 use departed::DepartedPlayers;
 use dispatch::{Data, PlayerSlot};
-use foldhash::quality::FixedState;
 use half_open::HalfOpenTable;
 use login_admission::LoginAdmission;
 use queries::QueryResponder;
@@ -27,7 +29,7 @@ use rallypoint_wire::session::{ClientDatagram, SlotIndex};
 use slot_allocator::SlotAllocator;
 use stateless::StatelessReplies;
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     fmt,
     net::SocketAddr,
     time::{Duration, Instant},
@@ -76,10 +78,7 @@ pub struct Endpoint {
     slots: Vec<Option<Box<PlayerSlot>>>,
     player_count: usize,
     allocator: SlotAllocator,
-    /// The session at each address: at most one.
-    by_address: HashMap<SocketAddr, SlotIndex, FixedState>,
-    /// Further addresses that sessions send from (W53).
-    alternates: HashMap<SocketAddr, SlotIndex, FixedState>,
+    addresses: AddressTable,
     departed: DepartedPlayers,
     half_open: HalfOpenTable,
     admission: LoginAdmission,
@@ -110,8 +109,7 @@ impl Endpoint {
             slots: std::iter::repeat_with(|| None).take(config.max_players).collect(),
             player_count: 0,
             allocator: SlotAllocator::new(config.max_players, config.max_per_address, rng.u64()),
-            by_address: HashMap::with_hasher(FixedState::with_seed(rng.u64())),
-            alternates: HashMap::with_hasher(FixedState::with_seed(rng.u64())),
+            addresses: AddressTable::new([rng.u64(), rng.u64()]),
             departed: DepartedPlayers::new(config.memory / DEPARTED_SHARE),
             half_open: HalfOpenTable::new(config.half_open, rng.u64()),
             admission: LoginAdmission::new(config.encrypted_logins, [rng.u128(), rng.u128()], rng.u64()),

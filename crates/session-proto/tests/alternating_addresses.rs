@@ -181,6 +181,52 @@ fn w53_a_session_behind_a_nat_that_alternates_many_addresses_lives() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
+/// A download of 2 MB to a client that sends nothing itself. Returns the number of messages that arrive in 60 s.
+fn download(encryption: Encryption, addrs: u16, choice: Choice) -> (u32, Alternating) {
+    let mut session = Alternating::connect(encryption);
+    session.play(0, 60);
+    (0..1_000).for_each(|_| session.step());
+    session.received.clear();
+    session.addrs = (1..=addrs).map(addr).collect();
+    session.choice = choice;
+    let mut next = 0;
+    for _ in 0..60_000 {
+        let Some(player) = session.server.endpoint.players().next() else { break };
+        while next < DOWNLOAD && session.server.endpoint.send(session.now, player, &numbered(next, 400)).is_ok() {
+            next += 1;
+        }
+        session.step();
+        if session.received.len() as u32 == DOWNLOAD {
+            break;
+        }
+    }
+    (session.received.len() as u32, session)
+}
+
+/// Number of messages of a download.
+const DOWNLOAD: u32 = 5_000;
+
+#[test]
+fn w53_a_download_through_a_nat_that_alternates_addresses_arrives() {
+    let mut missed = Vec::new();
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        for addrs in [2, 3, 4, 6] {
+            for choice in [Choice::Datagrams(1), Choice::Datagrams(3), Choice::Time(16), Choice::Random] {
+                let (received, session) = download(encryption.clone(), addrs, choice);
+                let time = session.now - session.start;
+                println!("{encryption:?}, {addrs} addresses, {choice:?}: {received} in {time:?}");
+                if received < DOWNLOAD {
+                    missed.push(format!(
+                        "{encryption:?}, {addrs} addresses, {choice:?}: {received} of {DOWNLOAD}, {:?}",
+                        session.server.disconnects()
+                    ));
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
 #[test]
 fn w53_a_session_that_alternates_between_two_new_addresses_lives() {
     let mut session = Alternating::connect(Encryption::Plain);

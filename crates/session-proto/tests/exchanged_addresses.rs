@@ -3,9 +3,9 @@
 use crate::common;
 
 use common::*;
-use rallypoint_netsim::{Link, Network, Node};
+use rallypoint_netsim::{FilterAction, Link, Network, Node};
 use rallypoint_session_proto::{ClientConfig, DisconnectReason, Encryption, PlayerId, ServerEvent};
-use std::{net::SocketAddr, time::Duration};
+use std::{cell::RefCell, net::SocketAddr, rc::Rc, time::Duration};
 
 /// Which sides send.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -244,6 +244,73 @@ fn w54_a_new_player_at_the_port_of_a_vanished_one_is_served_at_once() {
         household.net.run_for(ms(200));
         assert!(household.is_served_since(1, frame));
         assert_eq!(household.net.machine(household.server).disconnects(), [DisconnectReason::Replaced]);
+    }
+}
+
+/// Exchanges the ports of two players without encryption, after an outage or without one. For each message that reached the wrong
+/// player: how long after the first datagram, and the first message, of its player from the new address it was handed over to
+/// the server, in milliseconds; negative if before.
+fn wrong_messages(seed: u64, rtt: u64, outage: Duration, traffic: Traffic) -> Vec<[i64; 2]> {
+    let mut household = Household::connect(seed, path(rtt, 0.0), &Encryption::Plain, 2, traffic);
+    let server = household.server;
+    let is_cut_off = !outage.is_zero();
+    let first_after = household.frame + 1;
+    household.net.isolate(server, is_cut_off);
+    household.play(outage / 2);
+    household.exchange_ports(&[1, 0]);
+    household.play(outage / 2);
+    // When the first datagram, and the first message, of each address arrives.
+    let arrivals = Rc::new(RefCell::new([[None; 2]; 2]));
+    let log = arrivals.clone();
+    household.net.set_filter(move |packet| {
+        if let Some(number) = [port(0), port(1)].iter().position(|port| *port == packet.from) {
+            let arrival = packet.at + ms(rtt) / 2;
+            log.borrow_mut()[number][0].get_or_insert(arrival);
+            if packet.bytes[0] == forge::PLAIN {
+                log.borrow_mut()[number][1].get_or_insert(arrival);
+            }
+        }
+        FilterAction::Pass
+    });
+    household.net.isolate(server, false);
+    let end = household.net.elapsed();
+    let last_before = household.frame;
+    household.play(secs(12));
+    household.net.run_for(secs(1));
+    let mut wrong = Vec::new();
+    for number in 0..2 {
+        let of_others = household.received(number).into_iter().filter(|(player, _)| *player != number);
+        for (player, frame) in of_others.filter(|(_, frame)| *frame >= first_after) {
+            // Frames are 16,667 us apart.
+            let handed_over = end.as_micros() as i64 + (i64::from(frame) - i64::from(last_before) - 1) * 16_667;
+            // The player has the port of the other one now.
+            let first = arrivals.borrow()[1 - player];
+            wrong.push(first.map(|at: Option<Duration>| (handed_over - at.unwrap().as_micros() as i64) / 1_000));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn w54_only_messages_sent_before_the_first_datagram_from_the_new_address_arrived_reach_the_wrong_player() {
+    for traffic in [Traffic::BothWays, Traffic::OnlyServer] {
+        for rtt in [20, 50, 200] {
+            for outage in [Duration::ZERO, ms(500), secs(2), secs(6), secs(9)] {
+                for seed in 1..=3 {
+                    let wrong = wrong_messages(seed, rtt, outage, traffic);
+                    let latest = |kind: usize| wrong.iter().map(|late| late[kind]).max();
+                    let context = format!(
+                        "{traffic:?}, RTT {rtt} ms, {outage:?}, seed {seed}: {} wrong, the last {:?} ms after the first \
+                         datagram and {:?} ms after the first message",
+                        wrong.len(),
+                        latest(0),
+                        latest(1)
+                    );
+                    println!("{context}");
+                    assert!(latest(0).is_none_or(|late| late <= 0), "{context}");
+                }
+            }
+        }
     }
 }
 

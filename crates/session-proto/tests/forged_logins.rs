@@ -3,9 +3,9 @@
 use crate::common;
 
 use common::*;
-use rallypoint_netsim::{Link, Node, Rng};
+use rallypoint_netsim::{FilterAction, Link, Node, Rng};
 use rallypoint_session_proto::{Encryption, EndpointConfig};
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 fn login(name: &str, encrypted: bool) -> Vec<u8> {
     let mut bytes = vec![if encrypted { 0x0f } else { 0x03 }, 0];
@@ -70,11 +70,17 @@ fn s14_a_flood_of_encrypted_logins_locks_no_player_out() {
 }
 
 /// 60 honest encrypted logins within a second, while `flood` sends 4,000 forged ones per second, one every 250 us: ten times
-/// what is answered. Returns how many of them succeed within 5 s.
-fn honest_logins(seed: u64, mut flood: impl FnMut(&mut Pair, u64)) -> usize {
+/// what is answered. Returns how many of them succeed within 5 s. Without `cookies`, the clients do not know them (W83).
+fn honest_logins(seed: u64, cookies: bool, mut flood: impl FnMut(&mut Pair, u64)) -> usize {
     let config = EndpointConfig { encrypted_logins: 400, ..server_config() };
     let link = Link::default().delay(ms(25)).jitter(ms(5));
     let mut pair = Pair::start(seed, link, config, client_config(Encryption::Plain));
+    if !cookies {
+        pair.net.set_filter(|packet| match packet.bytes.get(6..38) {
+            Some(enc) if packet.bytes[0] == 0x0f && *enc == [0; 32] => FilterAction::Drop,
+            _ => FilterAction::Pass,
+        });
+    }
     let mut clients = Vec::new();
     for round in 0..22_000_u64 {
         flood(&mut pair, round);
@@ -100,7 +106,7 @@ fn inject_forged(pair: &mut Pair, number: u64) {
 #[test]
 fn w65_honest_encrypted_logins_succeed_during_a_flood_of_ten_times_the_limit() {
     for seed in 1..=4 {
-        let succeeded = honest_logins(seed, inject_forged);
+        let succeeded = honest_logins(seed, false, inject_forged);
         println!("seed {seed}: {succeeded} of 60");
         assert!(succeeded >= 57, "seed {seed}: {succeeded} of 60");
     }
@@ -111,7 +117,7 @@ fn w65_honest_encrypted_logins_succeed_during_a_flood_of_repeated_logins() {
     // Every forged login is sent four times, 100 ms apart.
     for seed in 1..=4 {
         let repeat = |pair: &mut Pair, round: u64| inject_forged(pair, (round / 4).saturating_sub(100 * (round % 4)));
-        let succeeded = honest_logins(seed, repeat);
+        let succeeded = honest_logins(seed, false, repeat);
         println!("seed {seed}: {succeeded} of 60");
         assert!(succeeded >= 57, "seed {seed}: {succeeded} of 60");
     }
@@ -124,11 +130,92 @@ fn w65_honest_encrypted_logins_succeed_during_a_flood_of_logins_that_are_repeate
         for apart in [50, 0] {
             let repeat =
                 |pair: &mut Pair, round: u64| inject_forged(pair, (round / 8).saturating_sub(apart * (round % 8)));
-            let succeeded = honest_logins(seed, repeat);
+            let succeeded = honest_logins(seed, false, repeat);
             println!("seed {seed}, {apart} logins apart: {succeeded} of 60");
             assert!(succeeded >= 57, "seed {seed}, {apart} logins apart: {succeeded} of 60");
         }
     }
+}
+
+/// The sources of a flood of forged logins.
+#[derive(Clone, Copy, Debug)]
+enum Sources {
+    /// Any address.
+    Anywhere,
+    /// The addresses of eight networks (/24).
+    FewNetworks,
+    /// The networks (/24) of the honest players.
+    HonestNetworks,
+    /// The addresses of the honest players.
+    HonestAddresses,
+}
+
+impl Sources {
+    fn address(self, number: u64) -> SocketAddr {
+        let [a, b, c, d, ..] = (number * 0x9e37_79b9).to_le_bytes();
+        let ip = match self {
+            Self::Anywhere => [11 + a % 100, b, c, d],
+            Self::FewNetworks => [11, 0, a % 8, d],
+            Self::HonestNetworks => [20, a % 60, 0, 2 + d % 250],
+            Self::HonestAddresses => [20, a % 60, 0, 1],
+        };
+        (ip, 1_001 + (number % 60_000) as u16).into()
+    }
+}
+
+/// Times at which a client sends its login, in milliseconds: after 100 ms, then after 1.5 times as long each time, up to 1 s.
+const CLIENT_SCHEDULE: [u64; 9] = [0, 100, 250, 475, 812, 1_318, 2_077, 3_077, 4_077];
+
+/// A flood whose logins are each repeated like those of a client: `per_round` datagrams every 250 us.
+fn inject_imitated(pair: &mut Pair, round: u64, per_round: u64, sources: Sources) {
+    let count = CLIENT_SCHEDULE.len() as u64;
+    for datagram in round * per_round..(round + 1) * per_round {
+        // The logins start at equal intervals, and each datagram is one transmission of one of them.
+        let sent = CLIENT_SCHEDULE[(datagram % count) as usize] * 4 * per_round / count;
+        if let Some(number) = (datagram / count).checked_sub(sent) {
+            let forged = login(&format!("bot{number}"), true);
+            pair.net.inject(sources.address(number), SERVER, &forged);
+        }
+    }
+}
+
+fn assert_honest_logins_succeed(per_round: u64, sources: Sources) {
+    for seed in 21..=23 {
+        let succeeded = honest_logins(seed, true, |pair, round| inject_imitated(pair, round, per_round, sources));
+        println!("seed {seed}: {succeeded} of 60");
+        assert!(succeeded >= 57, "seed {seed}, {sources:?}: {succeeded} of 60");
+    }
+}
+
+#[test]
+fn w65_most_logins_of_clients_without_cookies_succeed_during_an_imitating_flood() {
+    for seed in 21..=23 {
+        let flood = |pair: &mut Pair, round: u64| inject_imitated(pair, round, 1, Sources::Anywhere);
+        let succeeded = honest_logins(seed, false, flood);
+        println!("seed {seed}: {succeeded} of 60");
+        assert!(succeeded >= 30, "seed {seed}: {succeeded} of 60");
+    }
+}
+
+#[test]
+fn w83_honest_encrypted_logins_succeed_during_a_flood_that_repeats_its_logins_like_clients() {
+    assert_honest_logins_succeed(1, Sources::Anywhere);
+}
+
+#[test]
+fn w83_honest_encrypted_logins_succeed_during_an_imitating_flood_of_twenty_times_the_limit() {
+    assert_honest_logins_succeed(2, Sources::Anywhere);
+}
+
+#[test]
+fn w83_honest_encrypted_logins_succeed_during_an_imitating_flood_from_few_networks() {
+    assert_honest_logins_succeed(1, Sources::FewNetworks);
+}
+
+#[test]
+fn w83_honest_encrypted_logins_succeed_during_an_imitating_flood_from_their_own_networks() {
+    assert_honest_logins_succeed(1, Sources::HonestNetworks);
+    assert_honest_logins_succeed(2, Sources::HonestAddresses);
 }
 
 #[test]

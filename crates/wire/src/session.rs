@@ -39,7 +39,7 @@ pub use control::Control;
 pub use data::{ClientData, ClientSealed, Payload, PayloadParts, ServerData, ServerSealed};
 pub use datagram::{ClientDatagram, ServerDatagram};
 pub use field::{FieldError, Name, Text};
-pub use handshake::{KEY_FIELD, KeyOffer, hpke_info};
+pub use handshake::{CookieReply, KEY_FIELD, KeyOffer, LoginCookie, hpke_info};
 pub use id::{Rand, SlotIndex, Uid};
 pub use info::{Info, Ping, Player, Summary, Team, Title};
 pub use list::{TextList, TextListBuf};

@@ -6,7 +6,9 @@ use crate::{
     connection::{Codec, LoginRtt, Protection, Side},
     crypto,
 };
-use rallypoint_wire::session::{Grant, KEY_FIELD, KeyOffer, Login, LoginSuccess, Name, REVISION, Text};
+use rallypoint_wire::session::{
+    CookieReply, Grant, KEY_FIELD, KeyOffer, Login, LoginCookie, LoginSuccess, Name, REVISION, Text,
+};
 use std::time::{Duration, Instant};
 
 /// Delay before a login is repeated the first time. It grows by half with each repetition, up to the maximum (S12).
@@ -15,6 +17,12 @@ pub(super) const MAX_LOGIN_RETRY: Duration = Duration::from_secs(1);
 
 /// Time for which a refusal waits for a success that proves it to be forged (S19).
 pub(super) const REFUSAL_DELAY: Duration = Duration::from_millis(250);
+
+/// Position of the key field in a login with encryption.
+const KEY_FIELD_AT: usize = 2;
+
+/// Number of cookies that a login accepts: the first, and others if the address of the client or the key of the server changes.
+const MAX_COOKIES: u32 = 4;
 
 /// A login that waits for its answer.
 pub(super) struct LoginAttempt {
@@ -28,6 +36,8 @@ pub(super) struct LoginAttempt {
     pub retry_delay: Duration,
     /// When a refusal becomes final, and its reason.
     pub refusal: Option<(Instant, String)>,
+    /// Number of cookies that were accepted (W83).
+    pub cookies: u32,
 }
 
 /// The client's key of one login.
@@ -65,6 +75,7 @@ impl Client {
             retry_at: now,
             retry_delay: LOGIN_RETRY,
             refusal: None,
+            cookies: 0,
         }));
     }
 
@@ -112,6 +123,25 @@ impl Client {
         (LoginKey::X25519(key), Some(field))
     }
 
+    /// The server is overloaded, and answers a login with a cookie: the login is repeated with it at once, and then like every
+    /// other. Only the receiver of the login knows its hash, so a third party cannot send a false cookie.
+    fn handle_cookie(&mut self, now: Instant, reply: &CookieReply) {
+        let State::LoggingIn(attempt) = &mut self.state else { return };
+        let is_ours = crypto::sha256(&attempt.datagram).starts_with(&reply.login);
+        let Some(field) = attempt.datagram.get_mut(KEY_FIELD_AT..).and_then(|rest| rest.first_chunk_mut()) else {
+            return;
+        };
+        if !is_ours || attempt.cookies >= MAX_COOKIES || LoginCookie::of_login(field) == Some(reply.cookie) {
+            return;
+        }
+        reply.cookie.add_to_login(field);
+        attempt.cookies += 1;
+        // Only this login is answered from now on.
+        attempt.transmissions = 0;
+        attempt.retry_at = now;
+        attempt.retry_delay = LOGIN_RETRY;
+    }
+
     pub(super) fn handle_login_success(&mut self, now: Instant, success: &LoginSuccess<'_>) {
         let State::LoggingIn(attempt) = &self.state else { return };
         // A client never falls back to plain by itself (S20): a plain success for an encrypted login is ignored.
@@ -122,6 +152,9 @@ impl Client {
                     Encryption::Pinned(server) => Some(server),
                     _ => None,
                 };
+                if let Some(reply) = CookieReply::parse(field) {
+                    return self.handle_cookie(now, &reply);
+                }
                 let info = crypto::hpke_info(&attempt.datagram, success.index, success.uid);
                 let Some((secret, _)) = crypto::open_grant(pinned, key, field, &info) else { return };
                 Protection::for_client(&secret)

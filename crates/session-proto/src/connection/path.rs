@@ -24,6 +24,10 @@ const HEADERS: usize = 28;
 /// A peer that returns to an address this soon after leaving it alternates between addresses (W53).
 const ALTERNATION_THRESHOLD: Duration = Duration::from_secs(4);
 
+/// A peer whose port changes this soon after its address did last is still on the same path. A client that only listens shows its
+/// address once per second.
+const REPEATED_MOVE: Duration = Duration::from_millis(1_500);
+
 /// Time for which a peer that alternated between addresses is expected to do so again.
 const ALTERNATION_MEMORY: Duration = Duration::from_secs(10);
 
@@ -54,6 +58,8 @@ pub(super) struct Path {
     left_unvalidated: LeftAddresses,
     /// When data last came from the current address.
     last_data: Instant,
+    /// When the peer last came to another address.
+    moved_at: Option<Instant>,
     /// The peer alternates between addresses, and probably will until this time.
     alternates_until: Option<Instant>,
     /// A peer that alternates is sent to the same address as long as data came from there within this time.
@@ -95,6 +101,7 @@ impl Path {
             proven: LeftAddresses::default(),
             left_unvalidated: LeftAddresses::default(),
             last_data: now,
+            moved_at: None,
             alternates_until: None,
             stay_timeout: MIN_STAY_TIMEOUT,
             address_state: AddressState::Confirmed,
@@ -287,8 +294,9 @@ impl Connection {
         out.len() > start
     }
 
-    /// Moves the session to a new address of the peer (S31). `random` must be unpredictable.
-    pub(crate) fn migrate(&mut self, now: Instant, peer: SocketAddr, random: u64) {
+    /// Moves the session to a new address of the peer (S31). `random` must be unpredictable. Returns whether only the port of the
+    /// peer changes.
+    pub(crate) fn migrate(&mut self, now: Instant, peer: SocketAddr, random: u64) -> bool {
         let validated = self.validated_peer();
         let since = self.path.unvalidated_since().unwrap_or(now);
         let left_proven = self.path.proven.left_at(now, peer);
@@ -301,20 +309,30 @@ impl Connection {
             self.path.stay_timeout = (2 * away).max(MIN_STAY_TIMEOUT);
             self.path.alternates_until = Some(now + ALTERNATION_MEMORY);
         }
+        // A NAT that gives the peer another port again and again does not change the path (RFC 9000, section 9.4).
+        let is_same_host = self.path.peer.ip() == peer.ip();
+        let since_move = self.path.moved_at.map(|at| now.saturating_duration_since(at)).filter(|_| is_same_host);
+        let is_same_path = since_move.is_some_and(|time| time < REPEATED_MOVE);
+        self.path.moved_at = Some(now);
         self.path.peer = peer;
         self.path.last_data = now;
         self.path.address_state = AddressState::Confirmed;
         if self.has_proven(now, peer) {
             self.path.validation = None;
-            if !alternates {
+            if !alternates && !is_same_path {
                 self.start_on_path(now);
             }
-            return;
+            return is_same_host;
         }
         self.path.validation =
             Some(Validation { validated, since, challenge: None, random, credit: 0, is_exhausted: false });
-        self.start_on_path(now);
+        if is_same_path {
+            self.on_progress(now);
+        } else {
+            self.start_on_path(now);
+        }
         self.prepare_challenge(now);
+        is_same_host
     }
 
     /// Forgets what was measured on another path.

@@ -67,15 +67,10 @@ impl Endpoint {
         if slot.connection.stays_at_peer(now) {
             return self.add_alternate(index, from);
         }
-        match self.by_address.get(&from).copied() {
+        match self.addresses.owners.get(&from).copied() {
             Some(owner) if owner != index => self.claim_address(now, index, owner, from),
             _ => self.migrate(now, index, from),
         }
-    }
-
-    /// The slot whose control datagrams come from an address.
-    pub(super) fn slot_at(&self, from: SocketAddr) -> Option<SlotIndex> {
-        self.by_address.get(&from).or_else(|| self.alternates.get(&from)).copied()
     }
 
     /// The owner of an address has not confirmed that it is there.
@@ -91,8 +86,8 @@ impl Endpoint {
 
     /// A session does not have this address any more: a claim to it is granted.
     pub(super) fn release_address(&mut self, now: Instant, owner: SlotIndex, addr: SocketAddr) {
-        if self.by_address.get(&addr) == Some(&owner) {
-            self.by_address.remove(&addr);
+        if self.addresses.owners.get(&addr) == Some(&owner) {
+            self.addresses.owners.remove(&addr);
         }
         let Some(Some(slot)) = self.slots.get_mut(usize::from(owner)) else { return };
         let Some(claimant) = slot.claims.contested_by.take() else { return };
@@ -113,7 +108,7 @@ impl Endpoint {
         let Some(addr) = slot.claims.claimed.take() else { return };
         let player = slot.player();
         self.return_to_address(claimant);
-        let Some(&owner) = self.by_address.get(&addr) else { return };
+        let Some(&owner) = self.addresses.owners.get(&addr) else { return };
         if let Some(Some(slot)) = self.slots.get_mut(usize::from(owner))
             && slot.claims.contested_by == Some(player)
         {
@@ -131,8 +126,8 @@ impl Endpoint {
     /// Forgets the further addresses of a session that has ended.
     pub(super) fn remove_alternates(&mut self, index: SlotIndex, claims: &AddressClaims) {
         for addr in &claims.alternates {
-            if self.alternates.get(addr) == Some(&index) {
-                self.alternates.remove(addr);
+            if self.addresses.alternates.get(addr) == Some(&index) {
+                self.addresses.alternates.remove(addr);
             }
         }
     }
@@ -149,7 +144,7 @@ impl Endpoint {
         if slot.claims.claimed.is_some() || (has_proven_it && slot.connection.is_unvalidated()) {
             slot.connection.leave_address(now);
             let former = slot.claims.contested_by.take();
-            self.by_address.remove(&addr);
+            self.addresses.owners.remove(&addr);
             self.update_slot(owner);
             self.migrate(now, claimant, addr);
             if let Some(former) = former.filter(|former| *former != player) {
@@ -186,7 +181,7 @@ impl Endpoint {
     /// next message.
     fn return_to_address(&mut self, index: SlotIndex) {
         let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
-        if self.by_address.get(&slot.connection.peer()) == Some(&index) {
+        if self.addresses.owners.get(&slot.connection.peer()) == Some(&index) {
             slot.connection.confirm_address();
             self.update_slot(index);
         }
@@ -199,11 +194,11 @@ impl Endpoint {
         if !alternates.contains(&addr) {
             let oldest = (alternates.len() >= MAX_ALTERNATES).then(|| alternates.remove(0));
             alternates.push(addr);
-            if let Some(oldest) = oldest.filter(|oldest| self.alternates.get(oldest) == Some(&index)) {
-                self.alternates.remove(&oldest);
+            if let Some(oldest) = oldest.filter(|oldest| self.addresses.alternates.get(oldest) == Some(&index)) {
+                self.addresses.alternates.remove(&oldest);
             }
         }
         // Another session may have claimed the address in between: the newest message counts.
-        self.alternates.insert(addr, index);
+        self.addresses.alternates.insert(addr, index);
     }
 }

@@ -128,10 +128,11 @@ impl Endpoint {
         self.memory -= slot.memory;
         self.deadlines.set(index, None);
         let addr = slot.connection.peer();
-        if self.by_address.get(&addr) == Some(&index) {
-            self.by_address.remove(&addr);
+        if self.addresses.owners.get(&addr) == Some(&index) {
+            self.addresses.owners.remove(&addr);
         }
         self.remove_alternates(index, &slot.claims);
+        self.addresses.forget_moved(index);
         if let Some(claimant) = claimant {
             self.grant_claim(now, claimant, addr);
         }
@@ -207,15 +208,20 @@ impl Endpoint {
         let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
         let old = slot.connection.peer();
         let validated = slot.connection.validated_peer();
-        slot.connection.migrate(now, to, self.rng.u64());
+        let is_same_host = slot.connection.migrate(now, to, self.rng.u64());
         let alternates = slot.connection.alternates(now);
         let player = slot.player();
-        self.by_address.insert(to, index);
+        self.addresses.owners.insert(to, index);
         if self.events.len() < MAX_EVENTS {
             self.events.push_back(ServerEvent::Moved(player, to));
         }
         if old != to {
             self.release_address(now, index, old);
+        }
+        if is_same_host {
+            self.addresses.on_moved(now, index, to.ip());
+        } else {
+            self.addresses.forget_moved(index);
         }
         if alternates {
             self.add_alternate(index, validated);
@@ -231,7 +237,8 @@ impl Endpoint {
         length: usize,
         control: Option<Control<'_>>,
     ) {
-        let slot = self.slot_at(from).and_then(|index| self.slots.get_mut(usize::from(index))?.as_mut());
+        let index = self.addresses.session_at(now, from);
+        let slot = index.and_then(|index| self.slots.get_mut(usize::from(index))?.as_mut());
         // While it is uncertain which session is at an address, its control datagrams belong to none (W54).
         let Some(slot) = slot.filter(|slot| !slot.connection.is_held()) else {
             self.stats.strays += 1;

@@ -3,6 +3,7 @@
 //! A login takes no slot. It stays for ten seconds in a table of bounded size from which the oldest is evicted first: a flood
 //! of forged logins has to fill the whole table within one round trip to lock an honest player out.
 
+use super::login_admission::LoginTrust;
 use crate::crypto::Secret;
 use foldhash::quality::FixedState;
 use rallypoint_wire::session::{Rand, SlotIndex, Uid};
@@ -27,7 +28,7 @@ pub(super) struct HalfOpenLogin {
     /// The secret from which the keys of an encrypted session are derived.
     pub secret: Option<Secret>,
     /// Whether it is probably not forged (W65).
-    pub is_trusted: bool,
+    pub trust: LoginTrust,
     /// Whether the client has pinned the server's static key.
     pub is_pinned: bool,
     pub username: String,
@@ -47,9 +48,8 @@ pub(super) struct HalfOpenTable {
     by_login: HashMap<LoginId, Uid, FixedState>,
     /// UIDs in the order of expiry. Some of them may be gone already.
     expiry: VecDeque<(Instant, Uid)>,
-    /// Number of logins that each slot is promised to, and number of trusted ones among them.
-    promises: [u32; SlotIndex::COUNT],
-    trusted_promises: [u32; SlotIndex::COUNT],
+    /// Number of logins of each trust that each slot is promised to.
+    promises: [[u32; SlotIndex::COUNT]; LoginTrust::COUNT],
     /// Number of promises made so far, and that number at the last promise of each slot.
     promise_count: u64,
     last_promise: [u64; SlotIndex::COUNT],
@@ -65,8 +65,7 @@ impl HalfOpenTable {
             by_uid: HashMap::with_hasher(hasher.clone()),
             by_login: HashMap::with_hasher(hasher),
             expiry: VecDeque::new(),
-            promises: [0; _],
-            trusted_promises: [0; _],
+            promises: [[0; _]; _],
             promise_count: 0,
             last_promise: [0; _],
             evicted: 0,
@@ -81,11 +80,10 @@ impl HalfOpenTable {
         self.by_uid.contains_key(&uid)
     }
 
-    /// Whether a slot is promised to a login. A trusted one need not care about promises to others, which are hardly ever
-    /// kept.
-    pub fn is_promised(&self, index: SlotIndex, is_trusted: bool) -> bool {
-        let promises = if is_trusted { &self.trusted_promises } else { &self.promises };
-        promises[usize::from(index)] > 0
+    /// Whether a slot is promised to a login of at least this trust. Promises to others need not be regarded: they are hardly
+    /// ever kept.
+    pub fn is_promised(&self, index: SlotIndex, trust: LoginTrust) -> bool {
+        self.promises[trust as usize..].iter().any(|promises| promises[usize::from(index)] > 0)
     }
 
     /// Position of the last promise of a slot in the order of all promises.
@@ -112,8 +110,7 @@ impl HalfOpenTable {
         let uid = login.uid;
         self.promise_count += 1;
         self.last_promise[usize::from(login.index)] = self.promise_count;
-        self.promises[usize::from(login.index)] += 1;
-        self.trusted_promises[usize::from(login.index)] += u32::from(login.is_trusted);
+        self.promises[login.trust as usize][usize::from(login.index)] += 1;
         self.by_login.insert(login.id, uid);
         self.expiry.push_back((now + LIFETIME, uid));
         self.by_uid.insert(uid, login);
@@ -122,10 +119,8 @@ impl HalfOpenTable {
     pub fn remove(&mut self, uid: Uid) -> Option<HalfOpenLogin> {
         let login = self.by_uid.remove(&uid)?;
         self.by_login.remove(&login.id);
-        let promises = &mut self.promises[usize::from(login.index)];
+        let promises = &mut self.promises[login.trust as usize][usize::from(login.index)];
         *promises = promises.saturating_sub(1);
-        let trusted = &mut self.trusted_promises[usize::from(login.index)];
-        *trusted = trusted.saturating_sub(u32::from(login.is_trusted));
         Some(login)
     }
 

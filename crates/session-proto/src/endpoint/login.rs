@@ -4,6 +4,7 @@ use super::{
     Endpoint, MAX_EVENTS,
     dispatch::{Data, PlayerSlot},
     half_open::{HalfOpenLogin, LoginId},
+    login_admission::LoginTrust,
 };
 use crate::{
     Connection, DisconnectReason, EncryptionPolicy, NewPlayer, ServerEvent,
@@ -15,7 +16,8 @@ use rallypoint_limit::Lan;
 #[cfg(feature = "rsa")]
 use rallypoint_wire::session::KEY_FIELD;
 use rallypoint_wire::session::{
-    Grant, KeyOffer, Login, LoginSuccess, REVISION, Rand, STREAM_SUFFIX, SlotIndex, Uid, channels::GAME_SUFFIX,
+    Grant, KeyOffer, Login, LoginCookie, LoginSuccess, REVISION, Rand, STREAM_SUFFIX, SlotIndex, Uid,
+    channels::GAME_SUFFIX,
 };
 use std::{net::SocketAddr, time::Instant};
 
@@ -25,6 +27,8 @@ enum Refusal {
     Reason(String),
     /// The server is overloaded: there is no answer, and the client tries again.
     Overloaded,
+    /// The server is overloaded: the client is to try again with this cookie (W83).
+    Cookie(LoginCookie),
 }
 
 /// How an encrypted login is answered.
@@ -48,6 +52,7 @@ impl Endpoint {
         match self.accept_login(now, id, bytes, login) {
             Ok(reply) => self.grant_login(from, reply),
             Err(Refusal::Overloaded) => {}
+            Err(Refusal::Cookie(cookie)) => self.stateless.send_cookie(from, &id.1, cookie),
             Err(Refusal::Reason(reason)) => {
                 self.stats.logins_refused += 1;
                 self.stateless.refuse_login(now, from, bytes.len(), &reason);
@@ -81,19 +86,20 @@ impl Endpoint {
             return Err(Refusal::Overloaded);
         }
         // The session that this address has ends when the new one proves itself (S13), so its slot can be promised.
-        let own = self.by_address.get(&id.0).copied();
+        let own = self.addresses.owners.get(&id.0).copied();
         if !self.allocator.has_room_for(Lan::of(id.0.ip()), own) {
             return Err(Refusal::new(reason::TOO_MANY));
         }
-        let is_trusted = match &suite {
-            Some(_) => self.admission.admit(now, &id).ok_or(Refusal::Overloaded)?.is_trusted,
-            None => false,
+        let trust = match &suite {
+            Some(suite) => self.admit_encrypted(now, &id, suite, login.key.and_then(LoginCookie::of_login))?,
+            None => LoginTrust::Unknown,
         };
         let is_pinned = matches!(suite, Some(Suite::Hpke { is_pinned: true, .. }));
         let half_open = &self.half_open;
-        let is_promised = |index| half_open.is_promised(index, is_trusted);
+        let is_promised = |index| half_open.is_promised(index, trust);
         // Promises to others are disregarded only if there is no slot without any.
-        let unpromised = self.allocator.choose_unpromised(now, |index| half_open.is_promised(index, false));
+        let unpromised =
+            self.allocator.choose_unpromised(now, |index| half_open.is_promised(index, LoginTrust::Unknown));
         let last_promise = |index| half_open.last_promise(index);
         let Some(index) = unpromised.or_else(|| self.allocator.choose(now, is_promised, own, last_promise)) else {
             return Err(Refusal::new(reason::FULL));
@@ -116,7 +122,7 @@ impl Endpoint {
                 uid,
                 rand,
                 secret,
-                is_trusted,
+                trust,
                 is_pinned,
                 username: username.to_owned(),
                 game: game.to_owned(),
@@ -126,6 +132,23 @@ impl Endpoint {
             },
         );
         Ok(reply)
+    }
+
+    /// Takes an encrypted login out of their budget.
+    fn admit_encrypted(
+        &mut self,
+        now: Instant,
+        id: &LoginId,
+        suite: &Suite,
+        cookie: Option<LoginCookie>,
+    ) -> Result<LoginTrust, Refusal> {
+        self.admission.admit(now, id, cookie).map_err(|overloaded| match suite {
+            Suite::Hpke { .. } if !overloaded.has_cookie => {
+                Refusal::Cookie(self.admission.cookie(now, id.0.ip(), &mut self.rng))
+            }
+            // The key field of RSA has no room for a cookie.
+            _ => Refusal::Overloaded,
+        })
     }
 
     /// Appends the success of an encrypted login, and returns the secret that it seals.
@@ -205,7 +228,7 @@ impl Endpoint {
             self.stats.strays += 1;
             return;
         }
-        let own = self.by_address.get(&from).copied();
+        let own = self.addresses.owners.get(&from).copied();
         let has_room = self.allocator.has_room_for(Lan::of(from.ip()), own);
         let is_available = self.allocator.is_free(data.index) || own == Some(data.index);
         if !has_room || !is_available {
@@ -224,7 +247,7 @@ impl Endpoint {
         let Some(login) = self.half_open.remove(uid) else { return };
         let index = login.index;
         // The client at this address has restarted (S13).
-        if let Some(old) = self.by_address.remove(&from) {
+        if let Some(old) = self.addresses.owners.remove(&from) {
             self.withdraw_claim(old);
             if let Some(claimant) = self.take_contest(old) {
                 self.reject_claim(claimant);
@@ -239,7 +262,7 @@ impl Endpoint {
         self.allocator.take(index, Lan::of(from.ip()));
         self.admission.on_proven(from.ip());
         self.player_count += 1;
-        self.by_address.insert(from, index);
+        self.addresses.owners.insert(from, index);
         if let Some(slot) = self.slots.get_mut(usize::from(index)) {
             *slot = Some(Box::new(new));
         }

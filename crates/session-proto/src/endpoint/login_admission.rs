@@ -2,14 +2,20 @@
 //!
 //! Answering one costs a key agreement, and a flood of forged logins asks for more of them than there is time for. An honest
 //! client differs from the flood: it repeats its login, byte for byte (S12), or it has played here before. So the budget is
-//! divided into lanes of the same size: one for each range of repetitions, and one for known addresses. A login that is
-//! repeated for the fifth time competes only with others that were repeated as often. Repetitions count only at the intervals of
-//! an honest client, which become longer: a flood that repeats its logins faster stays in the lower lanes. One that repeats each
-//! of its logins as slowly and as often has few different ones, and shares the budget with honest clients.
+//! divided into lanes of the same size: one for each range of repetitions, one for known addresses, and one for logins with a
+//! cookie. A login that is repeated for the fifth time competes only with others that were repeated as often. Repetitions count
+//! only at the intervals of an honest client, which become longer: a flood that repeats its logins faster stays in the lower
+//! lanes.
+//!
+//! A flood that repeats its logins just like a client cannot be told apart by that. So a login that is not admitted is answered
+//! with a cookie, which costs one hash, and the client repeats its login with it: it receives what is sent to its address, which
+//! a forger does not (W83).
 
-use super::half_open::LoginId;
+use super::{half_open::LoginId, login_cookies::LoginCookies};
+use crate::rng::SecretRng;
 use foldhash::quality::FixedState;
 use rallypoint_limit::{Lan, Net, Rate, TokenBuckets};
+use rallypoint_wire::session::LoginCookie;
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     hash::BuildHasher,
@@ -17,12 +23,16 @@ use std::{
     time::Instant,
 };
 
-/// Number of lanes, each with the same share of the budget: four by repetition, and the one of known addresses.
+/// Number of lanes, each with the same share of the budget: three by repetition, and those of known addresses and of cookies.
 const LANES: u64 = 5;
-const KNOWN_LANE: u64 = LANES - 1;
+const KNOWN_LANE: u64 = LANES - 2;
+const COOKIE_LANE: u64 = LANES - 1;
 
 /// Share of the budget that one network can have: one eighth.
 const NETWORK_SHARE: u64 = 8;
+
+/// Share of the lane of cookies that one network can have in the long run: a quarter. At once it can have all of it.
+const COOKIE_NETWORK_SHARE: u64 = 4;
 
 /// Number of networks whose budgets are remembered.
 const REMEMBERED_NETWORKS: usize = 4_096;
@@ -50,15 +60,27 @@ const SET_SIZE: usize = 8;
 pub(super) struct LoginAdmission {
     lanes: TokenBuckets<u64>,
     networks: TokenBuckets<Net>,
+    /// Budgets of networks for logins with a cookie. Forged logins do not use them up.
+    cookie_networks: TokenBuckets<Net>,
     known: KnownAddresses,
     attempts: AttemptTable,
+    cookies: LoginCookies,
 }
 
-/// A login that is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Admission {
-    /// Whether it was sent before, or comes from a known address, as a forged login rarely does.
-    pub is_trusted: bool,
+/// How probable it is that a login is not forged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LoginTrust {
+    /// Nothing is known about it.
+    Unknown,
+    /// It was sent before, or comes from a known address, as a forged login rarely does.
+    Probable,
+    /// It has a cookie that was sent to its address.
+    Proven,
+}
+
+impl LoginTrust {
+    /// Number of values.
+    pub const COUNT: usize = Self::Proven as usize + 1;
 }
 
 impl LoginAdmission {
@@ -70,27 +92,54 @@ impl LoginAdmission {
         Self {
             lanes: TokenBuckets::new(Rate::per_second(lane, lane), 8 * LANES as usize, seeds[0]),
             networks: TokenBuckets::new(Rate::per_second(network, network), REMEMBERED_NETWORKS, seeds[1]),
+            cookie_networks: TokenBuckets::new(
+                Rate::per_second((lane / COOKIE_NETWORK_SHARE).max(1), lane),
+                REMEMBERED_NETWORKS,
+                seeds[1].rotate_left(64),
+            ),
             known: KnownAddresses::new(seed, seeds[0] ^ seeds[1]),
             attempts: AttemptTable::new(seed),
+            cookies: LoginCookies::new(),
         }
     }
 
-    /// Takes a login out of the budget. `None` if it is not answered.
-    pub fn admit(&mut self, now: Instant, id: &LoginId) -> Option<Admission> {
+    /// Takes a login out of the budget.
+    pub fn admit(&mut self, now: Instant, id: &LoginId, cookie: Option<LoginCookie>) -> Result<LoginTrust, Overloaded> {
         let ip = id.0.ip();
-        if self.known.take(now, ip) && self.lanes.take(now, KNOWN_LANE) {
-            return Some(Admission { is_trusted: true });
-        }
         let network = Net::of(ip);
+        let has_cookie = cookie.is_some_and(|cookie| self.cookies.is_valid(now, ip, cookie));
+        if has_cookie
+            && self.cookie_networks.remaining(now, network) > 0
+            && self.lanes.take(now, COOKIE_LANE)
+            && self.cookie_networks.take(now, network)
+        {
+            return Ok(LoginTrust::Proven);
+        }
+        if self.known.take(now, ip) && self.lanes.take(now, KNOWN_LANE) {
+            return Ok(LoginTrust::Probable);
+        }
+        let refusal = Overloaded { has_cookie };
         if self.networks.remaining(now, network) == 0 {
-            return None;
+            return Err(refusal);
         }
         // Attempts are counted from the first overload on.
         let is_overloaded = self.lanes.remaining(now, 0) == 0;
         let attempt = if is_overloaded || !self.attempts.is_empty() { self.attempts.record(now, id) } else { 1 };
         // A repeated login also competes with those that were repeated less often.
         let is_admitted = (0..=lane(attempt)).rev().any(|lane| self.lanes.take(now, lane));
-        (is_admitted && self.networks.take(now, network)).then_some(Admission { is_trusted: attempt > 1 })
+        if !is_admitted || !self.networks.take(now, network) {
+            return Err(refusal);
+        }
+        match attempt {
+            _ if has_cookie => Ok(LoginTrust::Proven),
+            0 | 1 => Ok(LoginTrust::Unknown),
+            _ => Ok(LoginTrust::Probable),
+        }
+    }
+
+    /// The cookie for an address whose login is not answered.
+    pub fn cookie(&mut self, now: Instant, ip: IpAddr, rng: &mut SecretRng) -> LoginCookie {
+        self.cookies.cookie(now, ip, rng)
     }
 
     /// A player at this address has proved that it receives what is sent there.
@@ -99,13 +148,19 @@ impl LoginAdmission {
     }
 }
 
+/// A login is not answered, because the budget is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Overloaded {
+    /// Whether it has a valid cookie, and needs no other one.
+    pub has_cookie: bool,
+}
+
 /// The lane of a login that is seen for the n-th time.
 fn lane(attempt: u32) -> u64 {
     match attempt {
         0 | 1 => 0,
-        2 => 1,
-        3 | 4 => 2,
-        _ => 3,
+        2..=4 => 1,
+        _ => 2,
     }
 }
 
@@ -234,7 +289,7 @@ mod tests {
         let mut admission = admission();
         for number in 0..1_000 {
             now += Duration::from_millis(5);
-            assert_eq!(admission.admit(now, &id(number, number)), Some(Admission { is_trusted: false }));
+            assert_eq!(admission.admit(now, &id(number, number), None), Ok(LoginTrust::Unknown));
         }
         assert!(admission.attempts.is_empty());
     }
@@ -249,12 +304,12 @@ mod tests {
             for attempt in 1..=3 {
                 for _ in 0..2_000 {
                     let number = flood.next().unwrap();
-                    answered += u32::from(admission.admit(now, &id(number, number)).is_some());
+                    answered += u32::from(admission.admit(now, &id(number, number), None).is_ok());
                 }
                 now += Duration::from_millis(100);
-                let admitted = admission.admit(now, &id(1 << 20 | honest, honest));
+                let admitted = admission.admit(now, &id(1 << 20 | honest, honest), None);
                 if attempt > 1 {
-                    assert_eq!(admitted, Some(Admission { is_trusted: true }));
+                    assert_eq!(admitted, Ok(LoginTrust::Probable));
                 }
             }
         }
@@ -288,7 +343,7 @@ mod tests {
             for number in 0..20 {
                 // Each of them is repeated ten times within a second.
                 let number = (ms as u32 / 1_000) * 2_000 + (ms as u32 % 100) * 20 + number;
-                answered += u32::from(admission.admit(now, &id(number, number)).is_some());
+                answered += u32::from(admission.admit(now, &id(number, number), None).is_ok());
             }
         }
         assert!(answered <= 6 * 2_000, "{answered}");
@@ -298,9 +353,9 @@ mod tests {
     fn w65_one_network_cannot_use_up_the_budget() {
         let now = Instant::now();
         let mut admission = admission();
-        let from_one_network = (0..10_000).filter(|number| admission.admit(now, &id(5, *number)).is_some()).count();
+        let from_one_network = (0..10_000).filter(|number| admission.admit(now, &id(5, *number), None).is_ok()).count();
         assert_eq!(from_one_network, 250);
-        assert!(admission.admit(now, &id(6, 0)).is_some());
+        assert!(admission.admit(now, &id(6, 0), None).is_ok());
     }
 
     #[test]
@@ -310,9 +365,9 @@ mod tests {
         let known = id(77, 1);
         admission.on_proven(known.0.ip());
         (1_000..50_000).for_each(|number| {
-            admission.admit(now, &id(number, number));
+            let _ = admission.admit(now, &id(number, number), None);
         });
-        assert_eq!(admission.admit(now, &known), Some(Admission { is_trusted: true }));
+        assert_eq!(admission.admit(now, &known, None), Ok(LoginTrust::Probable));
     }
 
     #[test]
@@ -329,5 +384,47 @@ mod tests {
         }
         assert_eq!((known.order.len(), known.addresses.len()), (MAX_KNOWN, MAX_KNOWN));
         assert_eq!(known.per_network.values().sum::<usize>(), MAX_KNOWN);
+    }
+
+    #[test]
+    fn w83_a_login_with_a_cookie_is_answered_during_a_flood_of_its_own_network() {
+        let now = Instant::now();
+        let mut admission = admission();
+        let mut rng = SecretRng::new([1; 32]);
+        let honest = id(5, 1 << 20);
+        let cookie = admission.cookie(now, honest.0.ip(), &mut rng);
+        for number in 0..10_000 {
+            let _ = admission.admit(now, &id(number % 100, number), None);
+            // Cookies of other addresses, and invented ones.
+            let _ = admission.admit(now, &id(number % 100, number), Some(LoginCookie([number as u8; 16])));
+            if number % 100 != 5 {
+                let _ = admission.admit(now, &id(number % 100, number), Some(cookie));
+            }
+        }
+        assert_eq!(admission.admit(now, &honest, None), Err(Overloaded { has_cookie: false }));
+        assert_eq!(admission.admit(now, &honest, Some(cookie)), Ok(LoginTrust::Proven));
+    }
+
+    #[test]
+    fn w83_a_network_with_cookies_does_not_use_up_the_lane_of_others_for_long() {
+        let start = Instant::now();
+        let mut admission = admission();
+        let mut rng = SecretRng::new([1; 32]);
+        let mut others = 0;
+        for second in 0..60 {
+            let now = start + Duration::from_secs(second);
+            for network in [1, 2] {
+                let cookie = admission.cookie(now, id(network, 0).0.ip(), &mut rng);
+                for number in 0..2_000 {
+                    let number = network << 20 | (second as u32) << 12 | number;
+                    let _ = admission.admit(now, &id(network, number), Some(cookie));
+                }
+            }
+            let cookie = admission.cookie(now, id(3, 0).0.ip(), &mut rng);
+            for number in 0..20 {
+                others += u32::from(admission.admit(now, &id(3, number << 6 | second as u32), Some(cookie)).is_ok());
+            }
+        }
+        assert!(others >= 58 * 20, "{others}: each of the two has the lane for a second, and then a quarter of it");
     }
 }

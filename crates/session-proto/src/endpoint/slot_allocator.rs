@@ -46,9 +46,9 @@ impl SlotAllocator {
         is_replacing || self.held.get(&holder).is_none_or(|held| *held < self.max_per_holder)
     }
 
-    /// The lowest spare slot that is not promised to another login; then the one that was freed first; then the slot
-    /// `own`, which the player of the login has already; and if all are promised, the one whose promise is the oldest: a promise
-    /// that is kept is kept within a round trip.
+    /// Of the slots that are not promised to another login, the one whose last promise, which does not count, is the oldest: a
+    /// promise that is kept is kept within a round trip. Then the slot `own`, which the player of the login has already; and if
+    /// all are promised, the one whose promise is the oldest.
     pub fn choose(
         &mut self,
         now: Instant,
@@ -56,7 +56,10 @@ impl SlotAllocator {
         own: Option<SlotIndex>,
         last_promise: impl Fn(SlotIndex) -> u64,
     ) -> Option<SlotIndex> {
-        self.choose_unpromised(now, is_promised)
+        self.expire_reuse_delays(now);
+        let unpromised = self.available().filter(|index| !is_promised(*index));
+        unpromised
+            .min_by_key(|index| last_promise(*index))
             .or(own)
             .or_else(|| self.available().min_by_key(|index| last_promise(*index)))
     }

@@ -2,7 +2,7 @@
 
 use crate::reason;
 use rallypoint_limit::{Net, Rate, TokenBuckets};
-use rallypoint_wire::session::{ServerDatagram, Text};
+use rallypoint_wire::session::{CookieReply, Grant, LoginCookie, LoginSuccess, ServerDatagram, SlotIndex, Text, Uid};
 use std::{collections::VecDeque, net::SocketAddr, time::Instant};
 
 /// Maximum number of replies that wait to be sent.
@@ -23,6 +23,9 @@ const UNKNOWN_SESSION_RATE: Rate = Rate::per_second(1, 1);
 /// Rate at which one network is told why a login is refused (W36). A client without an answer repeats its login up to eight
 /// times, so that a dozen clients can be refused at once.
 const REFUSAL_RATE: Rate = Rate::per_second(10, 30);
+
+/// The UID in a reply with a cookie. It has no meaning, and no zero byte (S17).
+const COOKIE_UID: Uid = Uid::new(u32::MAX);
 
 /// The queue of replies that need no connection, and their budgets.
 pub(super) struct StatelessReplies {
@@ -47,6 +50,19 @@ impl StatelessReplies {
             self.queue.push_back((to, reply));
         }
         has_room
+    }
+
+    /// Answers an encrypted login with a cookie (W83): a success that a client without cookies ignores, because it cannot open
+    /// it. Half of the queue is left to other replies.
+    pub fn send_cookie(&mut self, to: SocketAddr, login_sha256: &[u8; 32], cookie: LoginCookie) {
+        let Some((login, _)) = login_sha256.split_first_chunk() else { return };
+        let Some(index) = SlotIndex::new(0) else { return };
+        if self.queue.len() < MAX_QUEUED / 2 {
+            let field = CookieReply { login: *login, cookie }.to_field();
+            let mut bytes = Vec::new();
+            LoginSuccess { index, uid: COOKIE_UID, grant: Grant::Encrypted(&field) }.emit(&mut bytes);
+            self.push(to, bytes);
+        }
     }
 
     /// Refuses a login of `received` bytes. The reason is cut to what an unvalidated address may be sent.

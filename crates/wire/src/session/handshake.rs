@@ -2,11 +2,18 @@
 //!
 //! ```text
 //! the client's field, modern suite:  0  00
-//!                                    1  01 base, 02 auth: the client pins the server's static key
+//!                                    1  01 base, 02 auth: the client pins the server's static key;
+//!                                       11, 12: the same with a cookie (W83)
 //!                                    2  X25519 public key (32)
 //!                                   34  first 8 bytes of SHA-256 of the pinned key; zeros in base mode
-//!                                   42  zeros
+//!                                   42  cookie (16) if there is one
+//!                                       zeros
 //! RSA-1024:                          0  modulus as big-endian octets: odd, and its top bit is set
+//!
+//! the server's field, cookie (W83):  0  zeros (32): no X25519 key
+//!                                   32  first 16 bytes of SHA-256 of the login datagram
+//!                                   48  cookie (16)
+//!                                   64  ff (64)
 //!
 //! HPKE info:                         0  "003/1"
 //!                                    5  SHA-256 of the login datagram (32)
@@ -20,8 +27,17 @@ use crate::{DecodeError, DecodeErrorKind, Reader};
 /// Size in bytes of the two key fields of the document.
 pub const KEY_FIELD: usize = 128;
 
-const BASE: u8 = 1;
-const AUTH: u8 = 2;
+const BASE: u8 = 0x01;
+const AUTH: u8 = 0x02;
+
+/// Set in the suite of a field with a cookie.
+const HAS_COOKIE: u8 = 0x10;
+
+/// Size in bytes of a cookie.
+const COOKIE: usize = 16;
+
+/// Position of the cookie in the client's field.
+const COOKIE_AT: usize = 42;
 
 /// The key that a client offers, which also selects the encryption suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,14 +75,18 @@ impl<'a> KeyOffer<'a> {
             };
         }
         let suite = reader.u8("encryption suite")?;
+        let has_cookie = suite & HAS_COOKIE != 0;
         let public = reader.array("public key")?;
         let pin = *reader.array("pinned key")?;
-        let offer = match suite {
+        let offer = match suite & !HAS_COOKIE {
             BASE if pin == [0; 8] => Self::Base { public },
             BASE => return Err(DecodeError::new("pinned key", DecodeErrorKind::Invalid)),
             AUTH => Self::Auth { public, pin },
             _ => return Err(DecodeError::new("encryption suite", DecodeErrorKind::Unknown)),
         };
+        if has_cookie {
+            reader.array::<COOKIE>("cookie")?;
+        }
         if reader.take_rest().iter().any(|&byte| byte != 0) {
             return Err(DecodeError::new("public key", DecodeErrorKind::Invalid));
         }
@@ -85,6 +105,57 @@ impl<'a> KeyOffer<'a> {
         field[1] = suite;
         field[2..34].copy_from_slice(public);
         field[34..42].copy_from_slice(&pin);
+        field
+    }
+}
+
+/// Bytes by which a client shows that it receives what is sent to its address: the server sends them, and the client repeats its
+/// login with them (W83).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoginCookie(pub [u8; COOKIE]);
+
+impl LoginCookie {
+    /// The cookie of a login's key field that [`KeyOffer::parse`] accepts.
+    #[must_use]
+    pub fn of_login(field: &[u8; KEY_FIELD]) -> Option<Self> {
+        let has_cookie = field[0] == 0 && field[1] & HAS_COOKIE != 0;
+        has_cookie.then(|| field[COOKIE_AT..].first_chunk().copied().map(Self)).flatten()
+    }
+
+    /// Adds the cookie to a login's key field of the modern suite, or replaces the one that it has.
+    pub fn add_to_login(self, field: &mut [u8; KEY_FIELD]) {
+        field[1] |= HAS_COOKIE;
+        field[COOKIE_AT..COOKIE_AT + COOKIE].copy_from_slice(&self.0);
+    }
+}
+
+/// A server's key field with a cookie instead of a secret. A client that does not know it cannot open it, and ignores it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CookieReply {
+    /// The first 16 bytes of SHA-256 of the login datagram, which only its receiver knows.
+    pub login: [u8; 16],
+    /// The cookie for the address of the login.
+    pub cookie: LoginCookie,
+}
+
+impl CookieReply {
+    /// Parses the key field of a login success. `None` if it contains a sealed secret, or is invalid.
+    #[must_use]
+    pub fn parse(field: &[u8; KEY_FIELD]) -> Option<Self> {
+        let (zeros, rest) = field.split_first_chunk::<32>()?;
+        let (login, rest) = rest.split_first_chunk()?;
+        let (cookie, rest) = rest.split_first_chunk()?;
+        let is_valid = *zeros == [0; 32] && rest.iter().all(|byte| *byte == 0xff);
+        is_valid.then_some(Self { login: *login, cookie: LoginCookie(*cookie) })
+    }
+
+    /// The key field. Its end contains no zero byte, so that the reply is never read as a login by another server (S17).
+    #[must_use]
+    pub fn to_field(&self) -> [u8; KEY_FIELD] {
+        let mut field = [0xff; KEY_FIELD];
+        field[..32].fill(0);
+        field[32..48].copy_from_slice(&self.login);
+        field[48..64].copy_from_slice(&self.cookie.0);
         field
     }
 }
@@ -126,6 +197,38 @@ mod tests {
                 wrong[at] = 1;
                 assert_eq!(KeyOffer::parse(&wrong).unwrap_err().kind, DecodeErrorKind::Invalid);
             }
+        }
+    }
+
+    #[test]
+    fn w83_a_cookie_is_added_to_an_offer_which_stays_the_same() {
+        let cookie = LoginCookie([5; 16]);
+        for offer in [KeyOffer::Base { public: &[7; 32] }, KeyOffer::Auth { public: &[7; 32], pin: [9; 8] }] {
+            let mut field = offer.to_field();
+            assert_eq!(LoginCookie::of_login(&field), None);
+            for cookie in [LoginCookie([6; 16]), cookie] {
+                cookie.add_to_login(&mut field);
+                assert_eq!(LoginCookie::of_login(&field), Some(cookie));
+                assert_eq!(KeyOffer::parse(&field), Ok(offer));
+            }
+            for at in 58..128 {
+                let mut wrong = field;
+                wrong[at] = 1;
+                assert_eq!(KeyOffer::parse(&wrong).unwrap_err().kind, DecodeErrorKind::Invalid);
+            }
+        }
+        assert_eq!(LoginCookie::of_login(&[0x91; 128]), None, "a modulus");
+    }
+
+    #[test]
+    fn w83_a_cookie_reply_round_trips() {
+        let reply = CookieReply { login: [3; 16], cookie: LoginCookie([5; 16]) };
+        let field = reply.to_field();
+        assert_eq!(CookieReply::parse(&field), Some(reply));
+        for at in (0..32).chain(64..128) {
+            let mut wrong = field;
+            wrong[at] = 1;
+            assert_eq!(CookieReply::parse(&wrong), None);
         }
     }
 
