@@ -8,6 +8,7 @@ mod closing;
 mod codec;
 mod congestion;
 mod datagram_ring;
+mod decryption_failures;
 mod early_ack_filter;
 mod handle;
 mod left_addresses;
@@ -36,6 +37,7 @@ pub(crate) use source::Source;
 use crate::{ConnectionConfig, ConnectionStats, DisconnectReason, SendError};
 use closing::{PeerClose, State};
 use congestion::CongestionController;
+use decryption_failures::DecryptionFailures;
 use early_ack_filter::EarlyAckFilter;
 use loss_meter::LossMeter;
 use optimistic_acks::OptimisticAckDetector;
@@ -141,7 +143,7 @@ struct ReceiveSide {
     reopened: Option<MessageNumber>,
     /// Until its first message is acked, a client cannot tell data of this plain session from data of an earlier one.
     awaits_first_ack: bool,
-    decryption_failures: u64,
+    decryption_failures: DecryptionFailures,
 }
 
 /// Keepalives and the times that they depend on.
@@ -319,7 +321,7 @@ impl Connection {
             peer_close: None,
             send: SendSide {
                 buffer: SendBuffer::new(first, config.window, reserve),
-                early_acks: EarlyAckFilter::new(Some(login_rtt.at_least)),
+                early_acks: EarlyAckFilter::new(Some(login_rtt)),
                 optimistic_acks: OptimisticAckDetector::new(0),
                 resend_budget: ResendBudget::new(now),
                 redundancy: Redundancy::new(now, config.thin_rate),
@@ -335,7 +337,7 @@ impl Connection {
                 acks: PendingAcks::new(now),
                 reopened: None,
                 awaits_first_ack: codec.side == Side::Client && !codec.is_encrypted(),
-                decryption_failures: 0,
+                decryption_failures: DecryptionFailures::default(),
             },
             rtt,
             congestion: CongestionController::new(now),

@@ -117,7 +117,7 @@ fn goodput_with_forged_acks(rtt: u64, encryption: &Encryption, forge: impl Fn(u3
             }
         });
         let stats = download.stats();
-        assert!(stats.rtt_min >= ms(rtt) / 2, "{stats:?}");
+        assert!(stats.rtt_min >= ms(rtt) / 2, "RTT {rtt} ms, {encryption:?}: {stats:?}");
         download.finish();
         goodput
     };
@@ -154,6 +154,25 @@ fn w62_acks_that_are_each_a_little_too_early_do_not_slow_a_download() {
         };
         let shares = [goodput_with_forged_acks(20, &encryption, one), goodput_with_forged_acks(20, &encryption, many)];
         assert!(shares.iter().all(|share| *share > 0.8), "{encryption:?}: {shares:?}");
+    }
+}
+
+#[test]
+fn w62_very_many_forged_acks_from_the_beginning_do_not_stop_a_download() {
+    // The login measures these round trips, because it is not repeated.
+    for (rtt, encryption) in [(20, Encryption::Plain), (20, Encryption::Encrypted), (50, Encryption::Plain)] {
+        // Every millisecond the newest number, the newest 63, or 63 around 0.4 round trips ago: more bytes than those of all genuine
+        // acks together.
+        let age = 2 * rtt as u32;
+        let shares = [
+            goodput_with_forged_acks(rtt, &encryption, |_, newest| vec![newest]),
+            goodput_with_forged_acks(rtt, &encryption, |_, newest| (newest.saturating_sub(62)..=newest).collect()),
+            goodput_with_forged_acks(rtt, &encryption, |_, newest| {
+                (newest.saturating_sub(age + 62)..=newest.saturating_sub(age)).collect()
+            }),
+        ];
+        println!("{encryption:?}, RTT {rtt} ms: {shares:.2?}");
+        assert!(shares.iter().all(|share| *share > 0.3), "{encryption:?}, RTT {rtt} ms: {shares:.2?}");
     }
 }
 

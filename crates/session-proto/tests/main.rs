@@ -2,6 +2,7 @@
 
 mod alternating_addresses;
 mod amplification;
+mod attacker_cost;
 mod bottleneck;
 mod channel_vectors;
 mod channels_agreement;

@@ -214,3 +214,70 @@ fn s21_a_client_logs_in_again_when_the_server_has_used_all_its_numbers() {
     assert!(pair.client().client.is_connected(), "{:?}", pair.client().events);
     assert_eq!(pair.server().connect_count(), 2);
 }
+
+/// What happens to the players during an outage.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    /// Nothing else.
+    Offline,
+    /// Some of them restart, at the same port.
+    Restarted,
+    /// Some of them restart, at another port of their address.
+    Moved,
+    /// The server restarts.
+    ServerRestarted,
+}
+
+/// An outage of 2 to 60 s on a server whose slots are all taken, or not; returns the players that are not back 5 s after the
+/// outage and one timeout.
+fn missing_after_outage(seed: u64, count: u8, is_shared: bool, encryption: &Encryption, fate: Fate) -> usize {
+    let addr = if is_shared { shared_address } else { own_address };
+    let mut crowd = Crowd::connect(seed, encryption, (0..count).map(addr));
+    let rtt = 10 + crowd.net.rng().below(240);
+    let loss = crowd.net.rng().below(4) as f64 / 100.0;
+    crowd.net.set_default_link(Link::default().delay(ms(rtt) / 2).loss(loss));
+    crowd.net.isolate(crowd.server, true);
+    let outage = secs(2) + crowd.net.rng().duration(secs(58));
+    crowd.net.run_for(outage / 2);
+    if matches!(fate, Fate::ServerRestarted) {
+        crowd.net.replace(crowd.server, ServerApp::with_seed(server_config(), 200));
+    }
+    for number in 0..count {
+        if !matches!(fate, Fate::Restarted | Fate::Moved) || crowd.net.rng().chance(0.5) {
+            continue;
+        }
+        let app =
+            ClientApp::new(crowd.net.now(), SERVER.into(), reconnecting(encryption.clone()), !(seed as u8) ^ number);
+        let client = &mut crowd.clients[usize::from(number)];
+        if matches!(fate, Fate::Restarted) {
+            crowd.net.replace(*client, app);
+        } else {
+            let mut to = addr(number);
+            to.set_port(to.port() + 100);
+            crowd.net.remove(*client);
+            *client = crowd.net.add(to, app);
+        }
+    }
+    crowd.net.run_for(outage / 2);
+    crowd.net.isolate(crowd.server, false);
+    crowd.net.run_for(secs(5) + server_config().connection.idle_timeout);
+    usize::from(count) - crowd.connected().min(crowd.players())
+}
+
+#[test]
+fn w50_all_players_are_back_after_outages_of_any_length() {
+    let seeds: u64 = std::env::var("RALLYPOINT_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_500);
+    let mut missing = Vec::new();
+    for seed in 0..(seeds / 250).max(1) {
+        for (count, is_shared) in [(64, false), (40, false), (20, true), (32, true)] {
+            for fate in [Fate::Offline, Fate::Restarted, Fate::Moved, Fate::ServerRestarted] {
+                let encryption = if seed % 2 == 0 { Encryption::Plain } else { Encryption::Encrypted };
+                let gone = missing_after_outage(seed, count, is_shared, &encryption, fate);
+                if gone > 0 {
+                    missing.push(format!("seed {seed}, {count} players, {fate:?}: {gone} are not back"));
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}

@@ -7,7 +7,8 @@ use super::{Connection, Side, State};
 use std::time::{Duration, Instant};
 
 /// Interval while something arrives that may belong to another session: in a plain session numbers that do not continue those
-/// received before, which loss causes as well; in an encrypted one a message that cannot be opened.
+/// received before, which loss causes as well; in an encrypted one a message that cannot be opened. In both a message that arrives
+/// again: a NAT may send the acks from an address that the server does not know (W53).
 const MISROUTED_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Interval while messages arrive.

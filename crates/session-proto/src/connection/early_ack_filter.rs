@@ -5,7 +5,7 @@
 //! much sooner than usual is ignored, until there are several of them, and only if the peer has not acked one of those
 //! messages at the usual time as well.
 
-use super::ack_effect::RepeatedAck;
+use super::{LoginRtt, ack_effect::RepeatedAck};
 use std::time::{Duration, Instant};
 
 /// Number of early acks that are believed, within `CONFIRMATION_WINDOW` if others come in between.
@@ -18,6 +18,14 @@ const DISTRUST_PERIOD: Duration = Duration::from_secs(2);
 /// Below this nothing is too early: it is shorter than the pauses of the hosts at both ends.
 const MIN_FLOOR: Duration = Duration::from_millis(1);
 
+/// Number of messages that are acked again after as long as the login took, from which on the time of the login counts: if that
+/// is also a quarter of all acks that measure something, the first acks are forged from the beginning.
+const MIN_CONTRADICTIONS: u32 = 4;
+const CONTRADICTED_SHARE: u32 = 4;
+
+/// Time for which it counts after the last of them. A path can become shorter while a forger is at work.
+const CONTRADICTION_MEMORY: Duration = Duration::from_secs(10);
+
 /// Knows the usual round-trip time.
 #[derive(Debug)]
 pub(crate) struct EarlyAckFilter {
@@ -28,6 +36,13 @@ pub(crate) struct EarlyAckFilter {
     is_provisional: bool,
     early: Option<EarlyAcks>,
     distrust_until: Option<Instant>,
+    /// What the login took; zero on another path.
+    login: LoginRtt,
+    /// Number of acks that measured something, and of messages acked again after as long as the login took.
+    measured: u32,
+    contradicted: u32,
+    /// Acks are forged from the beginning, and will probably be until this time: a round trip takes as long as the login.
+    forged_until: Option<Instant>,
 }
 
 /// Early acks that are not trusted yet.
@@ -43,8 +58,17 @@ struct EarlyAcks {
 
 impl EarlyAckFilter {
     /// Starts with a part of the time that the login took: the first round trip is often slower than the others.
-    pub fn new(login_rtt: Option<Duration>) -> Self {
-        Self { usual: login_rtt.map(|rtt| rtt / 8), is_provisional: true, early: None, distrust_until: None }
+    pub fn new(login: Option<LoginRtt>) -> Self {
+        Self {
+            usual: login.map(|login| login.at_least / 8),
+            is_provisional: true,
+            early: None,
+            distrust_until: None,
+            login: login.unwrap_or(LoginRtt { at_least: Duration::ZERO, is_exact: false }),
+            measured: 0,
+            contradicted: 0,
+            forged_until: None,
+        }
     }
 
     /// Starts over on a new path.
@@ -56,9 +80,21 @@ impl EarlyAckFilter {
     ///
     /// A queue that drains brings acks sooner than usual, but not sooner than the path without a queue allows.
     #[inline]
-    pub fn floor(&self, base: Duration) -> Duration {
+    pub fn floor(&self, now: Instant, base: Duration) -> Duration {
         let floor = self.usual.unwrap_or_default().min(base) * 3 / 4;
+        let floor = self.login_floor(now).map_or(floor, |login| floor.max(login));
         if floor < MIN_FLOOR { Duration::ZERO } else { floor }
+    }
+
+    /// The time that a round trip takes at least, if acks were forged from the beginning.
+    #[inline]
+    pub fn login_floor(&self, now: Instant) -> Option<Duration> {
+        self.forged_until.filter(|until| now < *until).map(|_| self.login.at_least * 3 / 4)
+    }
+
+    /// The time that a round trip without a queue takes at most, if the login has measured it.
+    pub fn login_ceiling(&self) -> Duration {
+        if self.login.is_exact { self.login.at_least } else { Duration::MAX }
     }
 
     /// An ack arrived that is not too early. `rtt` is the round-trip time of a message that was sent once, without a copy: if a
@@ -69,6 +105,7 @@ impl EarlyAckFilter {
             early.is_interrupted = true;
         }
         let Some(rtt) = rtt else { return };
+        self.measured = self.measured.saturating_add(1);
         self.usual = Some(match self.usual {
             _ if std::mem::take(&mut self.is_provisional) => rtt,
             None => rtt,
@@ -99,6 +136,7 @@ impl EarlyAckFilter {
     /// A message is acked for the second time, as the first number of an ack, so not as a repetition: one of the acks is
     /// forged. The peer cannot ack before the message arrives, so it is the earlier one. Returns whether that is certain.
     pub fn on_repeated_ack(&mut self, now: Instant, acks: RepeatedAck) -> bool {
+        self.compare_with_login(now, acks);
         let usual = self.usual.unwrap_or_default();
         // Acks that overtake each other are a little apart.
         let is_forged = acks.first < acks.second * 7 / 8 && acks.first < usual;
@@ -108,6 +146,21 @@ impl EarlyAckFilter {
             self.usual = Some(usual + acks.second.min(2 * usual).saturating_sub(usual) / 4);
         }
         is_forged
+    }
+
+    /// Acks that are forged from the beginning would themselves be the usual ones. So if many messages are acked a second time,
+    /// after as long as the login took, that time is what a round trip takes. The login alone may have waited for a frame.
+    fn compare_with_login(&mut self, now: Instant, acks: RepeatedAck) {
+        let limit = self.login.at_least * 3 / 4;
+        if acks.first >= limit || acks.second < limit {
+            return;
+        }
+        self.contradicted = self.contradicted.saturating_add(1);
+        if self.contradicted >= MIN_CONTRADICTIONS.max(self.measured / CONTRADICTED_SHARE) {
+            self.forged_until = Some(now + CONTRADICTION_MEMORY);
+            let expected = acks.second.min(self.login.at_least);
+            self.usual = self.usual.map(|usual| usual.max(expected));
+        }
     }
 }
 
@@ -121,14 +174,14 @@ mod tests {
 
     /// A filter that has seen round trips of 50 ms.
     fn filter() -> EarlyAckFilter {
-        let mut filter = EarlyAckFilter::new(Some(ms(100)));
+        let mut filter = EarlyAckFilter::new(Some(LoginRtt { at_least: ms(100), is_exact: true }));
         (0..1_000).for_each(|_| filter.on_ack(Some(ms(50))));
         filter
     }
 
     /// The floor on a path of 50 ms.
     fn floor(filter: &EarlyAckFilter) -> Duration {
-        filter.floor(ms(50))
+        filter.floor(Instant::now(), ms(50))
     }
 
     #[test]
@@ -194,5 +247,37 @@ mod tests {
             if rtt < floor(&filter) { early += 1 } else { filter.on_ack(Some(rtt)) }
         }
         assert!(early < 10, "{early} of 10,000");
+    }
+
+    #[test]
+    fn w62_acks_that_are_forged_from_the_beginning_do_not_become_the_usual_ones() {
+        let start = Instant::now();
+        let mut filter = EarlyAckFilter::new(Some(LoginRtt { at_least: ms(40), is_exact: true }));
+        let mut now = start;
+        for _ in 0..1_000 {
+            now += ms(10);
+            // A forger acks each message a little later than the filter would refuse it, and the peer acks it after 40 ms.
+            let forged = filter.floor(now, ms(1)).max(ms(6));
+            filter.on_ack(Some(forged));
+            filter.on_repeated_ack(now, RepeatedAck { first: forged, second: ms(40) });
+        }
+        assert!(filter.floor(now, ms(1)) >= ms(30), "{filter:?}");
+        // The path becomes shorter.
+        assert_eq!(filter.floor(now + CONTRADICTION_MEMORY, ms(1)), Duration::ZERO);
+    }
+
+    #[test]
+    fn w62_a_login_that_waited_for_a_frame_does_not_make_the_usual_acks_early() {
+        let mut now = Instant::now();
+        let mut filter = EarlyAckFilter::new(Some(LoginRtt { at_least: ms(30), is_exact: true }));
+        for number in 0..1_000 {
+            now += ms(10);
+            filter.on_ack(Some(ms(10)));
+            // One in ten messages is duplicated on the way.
+            if number % 10 == 0 {
+                filter.on_repeated_ack(now, RepeatedAck { first: ms(10), second: ms(25) });
+            }
+        }
+        assert!(filter.floor(now, ms(10)) <= ms(8), "{filter:?}");
     }
 }

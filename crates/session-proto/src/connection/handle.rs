@@ -14,10 +14,6 @@ use std::time::{Duration, Instant};
 /// Minimum interval between answers to keepalives (S29).
 const KEEPALIVE_ACK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Decryption failures after which the session is closed: the integrity limit of RFC 9001 for this cipher (S30). With fewer,
-/// a forger could end a session by sending datagrams that cannot be opened.
-const MAX_DECRYPTION_FAILURES: u64 = 1 << 36;
-
 impl Connection {
     /// Handles a data datagram that names this session; in a plain session its rand is already verified. `allowance` is the
     /// number of bytes by which the memory may grow.
@@ -56,7 +52,7 @@ impl Connection {
             // A duplicate may be a replay: it is acked again, and proves nothing (W64).
             Insertion::Duplicate => {
                 self.stats.datagrams_received += 1;
-                self.liveness.may_be_misrouted |= input.is_none();
+                self.liveness.may_be_misrouted = true;
                 self.stats.duplicates += 1;
                 self.receive.acks.on_duplicate(now, number);
                 self.end_silence(now);
@@ -77,8 +73,7 @@ impl Connection {
             Insertion::Rejected => {
                 self.stats.dropped += 1;
                 self.liveness.may_be_misrouted = true;
-                self.receive.decryption_failures += u64::from(self.is_encrypted());
-                if self.receive.decryption_failures >= MAX_DECRYPTION_FAILURES {
+                if self.is_encrypted() && self.receive.decryption_failures.add() {
                     self.end(DisconnectReason::DecryptionFailures);
                 }
                 DataDisposition::Unproven
@@ -95,12 +90,15 @@ impl Connection {
             self.on_false_ack(now, numbers.iter());
             return self.prepare_challenge(now);
         }
-        if let Some(repeated) = numbers.iter().next().and_then(|number| self.send.buffer.repeated_ack(now, number))
-            && self.send.early_acks.on_repeated_ack(now, repeated)
-        {
-            self.rtt.on_forged_sample(now, repeated);
+        if let Some(repeated) = numbers.iter().next().and_then(|number| self.send.buffer.repeated_ack(now, number)) {
+            if self.send.early_acks.on_repeated_ack(now, repeated) {
+                self.rtt.on_forged_sample(now, repeated);
+            }
+            if let Some(floor) = self.send.early_acks.login_floor(now) {
+                self.rtt.raise_base(now, floor, repeated.second.min(self.send.early_acks.login_ceiling()));
+            }
         }
-        let floor = self.send.early_acks.floor(self.rtt.base());
+        let floor = self.send.early_acks.floor(now, self.rtt.base());
         let last_after = self.rtt.min() * 3 / 4;
         let mut early = None;
         let mut acked_bytes = 0;
@@ -200,7 +198,8 @@ impl Connection {
         self.liveness.may_be_misrouted = true;
         let is_waiting = self.send.buffer.oldest_sent().is_some();
         let stuck_after = is_waiting.then(|| self.rtt.base_rto());
-        self.send.resend_budget.refill(now, self.congestion.rate(), stuck_after);
+        let used = self.send.buffer.in_flight() as f64 / self.rtt.smoothed().as_secs_f64().max(1e-6);
+        self.send.resend_budget.refill(now, self.congestion.rate(), used, stuck_after);
         let min_interval = self.rtt.smoothed() / 2;
         for number in numbers.iter() {
             self.on_withheld_request(now, number);

@@ -21,7 +21,7 @@ const RATE: f64 = 8_000.0;
 const FIRST_RATE: f64 = 32_000.0;
 const DISPUTE: Duration = Duration::from_secs(1);
 
-/// Share of the rate of the path while the stream waits for acks.
+/// Share of the rate of the stream while it waits for acks.
 const SHARE: f64 = 1.0 / 4.0;
 
 /// Smallest rate in bytes per second of a stream that is stuck: what is known about the path may be forged as well.
@@ -72,13 +72,14 @@ impl ResendBudget {
         self.last_progress = now;
     }
 
-    /// Adds what has accumulated since the last call. `rate` is that of the path in bytes per second. A stream that waits for
-    /// acks is stuck after `stuck_after`; that is `None` if it does not wait.
-    pub fn refill(&mut self, now: Instant, rate: f64, stuck_after: Option<Duration>) {
+    /// Adds what has accumulated since the last call. `rate` is that of the path in bytes per second, `used` the part of it that
+    /// the stream takes: a client that only shows where it is waits for an ack, too. A stream that waits for acks is stuck after
+    /// `stuck_after`; that is `None` if it does not wait.
+    pub fn refill(&mut self, now: Instant, rate: f64, used: f64, stuck_after: Option<Duration>) {
         let elapsed = now.saturating_duration_since(self.refilled_at).as_secs_f64();
         self.refilled_at = now;
         let is_stuck = stuck_after.is_some_and(|after| now.saturating_duration_since(self.last_progress) > after);
-        let share = if stuck_after.is_some() { RATE.max(SHARE * rate) } else { RATE };
+        let share = if stuck_after.is_some() { RATE.max(SHARE * used.min(rate)) } else { RATE };
         let (acked_rate, acked_burst) = if is_stuck { (rate.max(STUCK_RATE), STUCK_BURST) } else { (share, BURST) };
         self.unacked = (self.unacked + elapsed * share).min(BURST);
         self.acked = (self.acked + elapsed * acked_rate).min(acked_burst);
@@ -129,7 +130,7 @@ mod tests {
         let mut drawn = [0, 0];
         for ms in 0..=1_000 {
             let now = start + Duration::from_millis(ms);
-            budget.refill(now, rate, stuck_after);
+            budget.refill(now, rate, rate, stuck_after);
             while if is_acked { budget.credit().acked } else { budget.credit().unacked } {
                 budget.charge(now, 508, is_acked);
                 drawn[usize::from(ms > 0)] += 508;

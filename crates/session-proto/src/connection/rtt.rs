@@ -228,6 +228,16 @@ impl RttEstimator {
         }
     }
 
+    /// A round trip takes at least `floor`, so a shorter delay of the path was forged, and `delay` is probably the true one. If that
+    /// is forged as well, the next genuine ack is faster.
+    pub fn raise_base(&mut self, now: Instant, floor: Duration, delay: Duration) {
+        if let Some(base) = self.base.as_mut().filter(|base| base.delay < floor && delay >= floor) {
+            *base = Base { delay, latest: delay, since: now, before: None, lowered_at: now };
+            self.min = Some((delay, now));
+            self.smoothed = self.smoothed.map(|smoothed| smoothed.max(delay));
+        }
+    }
+
     /// Starts over on a new path. Nothing is known about it, but its delay is probably similar.
     pub fn forget_path(&mut self) {
         self.min = None;
