@@ -122,6 +122,7 @@ impl Client {
 
     /// The connection, while there is one.
     #[must_use]
+    #[inline]
     pub fn connection(&self) -> Option<&Connection> {
         if let State::Connected(connection) = &self.state { Some(connection) } else { None }
     }
@@ -173,12 +174,6 @@ impl Client {
     /// The next message. Its bytes stay valid until the next call. After the end of a session, the messages that are left can
     /// still be read; [`ClientEvent::Disconnected`] follows the last one, and then the next session.
     pub fn recv(&mut self) -> Option<&[u8]> {
-        self.next_message()
-    }
-
-    /// [`recv`](Self::recv) inside the caller.
-    #[inline(always)]
-    pub(crate) fn next_message(&mut self) -> Option<&[u8]> {
         if let Some(unread) = self.unread.front_mut() {
             return unread.as_mut()?.read();
         }
@@ -189,17 +184,17 @@ impl Client {
 
     /// The message that [`recv`](Self::recv) returned last.
     pub(crate) fn last_received(&self) -> &[u8] {
-        self.last_received_from(0)
-    }
-
-    /// The message that [`recv`](Self::recv) returned last, without its first bytes.
-    #[inline(always)]
-    pub(crate) fn last_received_from(&self, start: usize) -> &[u8] {
         match (self.unread.front(), &self.state) {
-            (Some(unread), _) => unread.as_ref().map_or(&[], |unread| unread.last_read_from(start)),
-            (None, State::Connected(connection)) => connection.last_received_from(start),
+            (Some(unread), _) => unread.as_ref().map_or(&[], ReceiveBuffer::last_read),
+            (None, State::Connected(connection)) => connection.last_received(),
             (None, _) => &[],
         }
+    }
+
+    /// Whether the next message may be one of an earlier session.
+    #[inline]
+    pub(crate) fn has_unread(&self) -> bool {
+        !self.unread.is_empty()
     }
 
     /// Ends the session: delivers the messages that are left, then sends a disconnect. A login is abandoned.
@@ -255,6 +250,7 @@ impl Client {
         }
     }
 
+    #[inline]
     pub(crate) fn connection_mut(&mut self) -> Option<&mut Connection> {
         if let State::Connected(connection) = &mut self.state { Some(connection) } else { None }
     }

@@ -363,12 +363,19 @@ impl Connection {
 
     /// Sends the proof that a client has received the login success (S15).
     pub(crate) fn send_login_proof(&mut self, now: Instant) {
-        self.push(now, &[], &[]);
+        self.push_empty(now);
     }
 
     /// Queues a message. `allowance` is the number of bytes by which the memory may grow.
     pub(crate) fn send(&mut self, now: Instant, message: &[u8], allowance: usize) -> Result<(), SendError> {
-        self.send_parts(now, &[], message, allowance)
+        let limit = self.max_message();
+        if message.is_empty() {
+            return Err(SendError::Empty);
+        }
+        if message.len() > limit {
+            return Err(SendError::TooLarge { limit, length: message.len() });
+        }
+        self.send_checked(now, &[], message, allowance)
     }
 
     /// Queues a message of two parts, of which the first may be empty.
@@ -439,7 +446,9 @@ impl Connection {
     /// Checks whether reading has made room of which the peer has to be notified. Returns true if there is something to send.
     #[inline(always)]
     pub(crate) fn reopen_window(&mut self) -> bool {
-        self.receive.reopened = self.receive.buffer.take_reopened().or(self.receive.reopened);
+        if self.receive.buffer.has_dropped() {
+            self.receive.reopened = self.receive.buffer.take_reopened().or(self.receive.reopened);
+        }
         self.receive.reopened.is_some()
     }
 
@@ -465,6 +474,13 @@ impl Connection {
         self.is_encrypted() && self.send.buffer.next_number().get() >= MessageNumber::ENCRYPTED_END.get()
     }
 
+    /// Appends a message without bytes, which fills a number.
+    fn push_empty(&mut self, now: Instant) -> bool {
+        self.push(now, &[], &[])
+    }
+
+    /// Inlined, so that the length of a header is known.
+    #[inline(always)]
     fn push(&mut self, now: Instant, head: &[u8], body: &[u8]) -> bool {
         let mut datagram = std::mem::take(&mut self.send.scratch);
         datagram.clear();

@@ -175,14 +175,27 @@ impl Endpoint {
     /// The next message of a player. Its bytes stay valid until the next call. After the end of a session, the messages that
     /// are left can still be read; the end is reported after the last one.
     pub fn recv(&mut self, player: PlayerId) -> Option<&[u8]> {
-        if self.slot(player).is_none() {
-            let Self { departed, events, .. } = self;
-            return departed.recv(player, |player, reason| events.push_back(ServerEvent::Disconnected(player, reason)));
+        let Self { slots, ready, memory, config, departed, events, .. } = self;
+        match slots.get_mut(usize::from(player.index)) {
+            Some(Some(slot)) if slot.player() == player => {
+                if slot.connection.reopen_window() {
+                    slot.update(player.index, ready, memory, config.memory);
+                }
+                slot.connection.recv()
+            }
+            _ => departed.recv(player, |player, reason| events.push_back(ServerEvent::Disconnected(player, reason))),
         }
-        if self.slot(player)?.connection.reopen_window() {
-            self.update_slot(player.index);
+    }
+
+    /// Calls a function that may read a message of a player who has a connection.
+    #[inline(always)]
+    pub(crate) fn read_with<R>(&mut self, player: PlayerId, read: impl FnOnce(&mut Connection) -> R) -> Option<R> {
+        let Self { slots, ready, memory, config, .. } = self;
+        let slot = slots.get_mut(usize::from(player.index))?.as_mut().filter(|slot| slot.player() == player)?;
+        if slot.connection.reopen_window() {
+            slot.update(player.index, ready, memory, config.memory);
         }
-        self.slot(player)?.connection.recv()
+        Some(read(&mut slot.connection))
     }
 
     /// The message that [`recv`](Self::recv) returned last, for the same player.

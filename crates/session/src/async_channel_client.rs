@@ -109,7 +109,7 @@ impl AsyncChannelClient {
     pub async fn next_event(&self, message: &mut ChannelMessage) -> Option<ClientEvent> {
         let attempt = |client: &mut PolledChannelClient| {
             let event = client.next_event(message);
-            if client.take_has_replies() {
+            if client.has_replies() {
                 self.driver.wake();
             }
             match event {

@@ -60,8 +60,6 @@ pub struct PolledChannelClient {
     driver: SocketDriver<ChannelClient>,
     next_event: Option<ClientEvent>,
     is_readable: bool,
-    /// Whether a message was read that the sender expects a receipt or credit for.
-    has_replies: bool,
 }
 
 impl PolledChannelClient {
@@ -94,7 +92,6 @@ impl PolledChannelClient {
             driver: SocketDriver::new(client, vec![Arc::new(socket)], options.link_conditions),
             next_event: None,
             is_readable: false,
-            has_replies: false,
         })
     }
 
@@ -114,7 +111,6 @@ impl PolledChannelClient {
             if self.is_readable {
                 let now = self.driver.last_driven();
                 self.is_readable = message.copy(self.driver.machine_mut().recv(now));
-                self.has_replies |= self.client().has_replies();
                 if self.is_readable {
                     return Some(ClientEvent::Message);
                 }
@@ -186,9 +182,9 @@ impl PolledChannelClient {
         self.client().has_room(channel, length) || !self.is_connected()
     }
 
-    /// Whether receipts or credits of messages that were read have to be sent. Reported once.
-    pub(crate) fn take_has_replies(&mut self) -> bool {
-        std::mem::take(&mut self.has_replies)
+    /// Whether receipts or credits of messages that were read have to be sent.
+    pub(crate) fn has_replies(&self) -> bool {
+        self.client().has_replies()
     }
 
     fn client(&self) -> &ChannelClient {

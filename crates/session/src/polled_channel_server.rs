@@ -47,8 +47,6 @@ pub struct PolledChannelServer {
     readable: VecDeque<PlayerId>,
     /// Events that are polled already.
     events: VecDeque<ServerEvent>,
-    /// Whether a message was read that the sender expects a receipt or credit for.
-    has_replies: bool,
 }
 
 impl PolledChannelServer {
@@ -72,7 +70,6 @@ impl PolledChannelServer {
             driver: SocketDriver::new(server, sockets, options.link_conditions),
             readable: VecDeque::new(),
             events: VecDeque::new(),
-            has_replies: false,
         })
     }
 
@@ -86,9 +83,7 @@ impl PolledChannelServer {
     /// players one by one and does not call [`next_event`](Self::next_event).
     pub fn recv(&mut self, player: PlayerId, message: &mut ChannelMessage) -> bool {
         let now = self.driver.last_driven();
-        let is_message = message.copy(self.driver.machine_mut().recv(now, player));
-        self.has_replies |= self.server().has_replies(player);
-        is_message
+        message.copy(self.driver.machine_mut().recv(now, player))
     }
 
     /// Sends a message to a player on a channel. It leaves with the next [`flush`](Self::flush) or [`poll`](Self::poll).
@@ -197,7 +192,7 @@ impl PolledChannelServer {
 
     /// Whether receipts or credits of messages that were read have to be sent. Reported once.
     pub(crate) fn take_has_replies(&mut self) -> bool {
-        std::mem::take(&mut self.has_replies)
+        self.driver.machine_mut().take_has_replies()
     }
 
     pub(crate) fn has_room(&self, player: PlayerId, channel: ChannelIndex, length: usize) -> bool {

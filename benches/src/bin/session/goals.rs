@@ -2,8 +2,9 @@
 
 use crate::{
     enet::Enet,
+    layer_cost,
     library::{Library, ms},
-    ops,
+    ops::{self, Layer, Messages},
     quinn::Quinn,
     rallypoint::Rallypoint,
     renet::Renet,
@@ -71,8 +72,8 @@ pub fn table() -> Goals {
 
 /// Counts instructions, if there is a valgrind.
 fn add_instructions(goals: &mut Goals) {
-    let count = |name| instructions_per_operation(name, 4_096).ok();
-    let within = |function, name| instructions_within(function, name, 4_096).ok();
+    let count = |name: &str| instructions_per_operation(name, 4_096).ok();
+    let within = |function, messages: Messages| instructions_within(function, &messages.to_string(), 4_096).ok();
     if let (Some(few), Some(many)) = (count(ops::ONE_PLAYER), count(ops::FULL_SERVER)) {
         goals.add(
             "instructions per message and its ack, with 1 and with 255 players",
@@ -81,20 +82,11 @@ fn add_instructions(goals: &mut Goals) {
             many <= 1.1 * few,
         );
     }
-    // What the message layer costs: the sum of both sides, per message.
-    for (channel, plain) in [(ops::CHANNEL, ops::PLAIN), (ops::PACKED_CHANNEL, ops::SMALL)] {
-        if let (Some(layer), Some(bare)) = (count(channel), count(plain)) {
-            goals.add(
-                &format!("instructions of both sides per message: {channel} ({plain})"),
-                format!("{layer:.0} ({bare:.0})"),
-                "at most +5 %",
-                layer <= 1.05 * bare,
-            );
-        }
-    }
+    layer_cost::add_goals(goals);
+    let plain = Messages::new(Layer::None, 400);
     for (side, function, cipher) in [("sender", ops::SENDER, ops::SEAL), ("receiver", ops::RECEIVER, ops::OPEN)] {
         let [Some(plain), Some(sealed), Some(bare)] =
-            [within(function, ops::PLAIN), within(function, ops::ENCRYPTED), count(cipher)]
+            [within(function, plain), within(function, plain.encrypted()), count(cipher)]
         else {
             continue;
         };

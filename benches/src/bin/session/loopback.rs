@@ -1,7 +1,7 @@
 //! The cost of a message on real sockets, for other libraries; Rallypoint's is measured by [`rallypoint_bench::loopback`].
 
 use crate::{
-    exchange,
+    cipher,
     library::{Library, Side, ms, numbered},
     quinn::Quinn,
 };
@@ -20,8 +20,8 @@ use std::{
 /// The cipher alone, on messages of 400 bytes.
 pub fn cipher(count: u32) -> Cost {
     let mut meter = Meter::default();
-    meter.of(0, || exchange::seal(count.into()));
-    meter.of(1, || exchange::open(count.into()));
+    meter.of(0, || cipher::seal(count.into()));
+    meter.of(1, || cipher::open(count.into()));
     meter.cost(count)
 }
 

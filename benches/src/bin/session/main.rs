@@ -4,16 +4,18 @@
 //! measured on loopback, and counted in instructions.
 #![forbid(unsafe_code)]
 
-mod channel_exchange;
+mod cipher;
 mod crowd;
 mod crowded_link;
 mod enet;
 mod exchange;
 mod goals;
+mod layer_cost;
 mod library;
 mod loopback;
 mod modes;
 mod ops;
+mod peers;
 mod quinn;
 mod rallypoint;
 mod rallypoint_channels;
@@ -76,9 +78,13 @@ fn main() -> ExitCode {
         ["channels"] => print!("{}", modes::tables()),
         ["sockets"] => print!("{}", real_sockets()),
         ["loopback"] => print!("{}", loopback()),
+        // Not in the document: every mode, size, direction and protection.
+        ["instructions"] => print!("{}", layer_cost::table()),
         ["--op", name, "--iterations", count] if count.parse().is_ok_and(|count| ops::run(name, count)) => {}
         _ => {
-            eprintln!("expected no argument, or one of goals, game, bulk, crowd, channels, sockets, loopback");
+            eprintln!(
+                "expected no argument, or one of goals, game, bulk, crowd, channels, sockets, loopback, instructions"
+            );
             return ExitCode::from(2);
         }
     }

@@ -1,33 +1,135 @@
 //! The operations whose instructions are counted.
 
 use crate::{
-    channel_exchange::{self, ChannelExchange},
+    cipher,
     crowd::Crowd,
-    exchange::{self, Exchange},
+    exchange::Exchange,
+    peers::{self, Packed, Peer, Unpacked},
 };
 use rallypoint_session_proto::{ChannelMode, Encryption};
+use std::{fmt, str::FromStr, time::Instant};
 
 /// A message of one of this many players, and its ack.
 pub const ONE_PLAYER: &str = "a message with 1 player";
 pub const FULL_SERVER: &str = "a message with 255 players";
-/// A message from a server to a client, and its ack.
-pub const PLAIN: &str = "400 bytes, plain";
-pub const ENCRYPTED: &str = "400 bytes, encrypted";
-pub const PACKED: &str = "32 bytes, packed";
-/// A message of a channel from a server to a client, and its ack.
-pub const CHANNEL: &str = "400 bytes, reliable ordered channel";
-pub const UNORDERED_CHANNEL: &str = "400 bytes, reliable unordered channel";
-pub const EXPIRING_CHANNEL: &str = "400 bytes, expiring channel";
-/// Small messages of a channel, which share datagrams, and plain ones of that size, which do not.
-pub const PACKED_CHANNEL: &str = "32 bytes, reliable ordered channel";
-pub const SMALL: &str = "32 bytes, plain";
 /// The cipher alone.
 pub const SEAL: &str = "seal 400 bytes";
 pub const OPEN: &str = "open 400 bytes";
 
-/// The parts of [`PLAIN`], [`ENCRYPTED`] and [`PACKED`] that belong to each side.
-pub const SENDER: &str = "session::exchange::Exchange::sender_turn";
-pub const RECEIVER: &str = "session::exchange::Exchange::receiver_turn";
+/// The parts of a [`Messages`] that belong to each side.
+pub const SENDER: &str = "*Exchange*sender_turn";
+pub const RECEIVER: &str = "*Exchange*receiver_turn";
+
+/// Messages of one kind, and their acks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Messages {
+    pub layer: Layer,
+    /// Bytes of a message.
+    pub size: usize,
+    /// Messages per turn of the sender.
+    pub batch: u64,
+    pub is_from_client: bool,
+    pub is_encrypted: bool,
+}
+
+/// What is above the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    None,
+    Stream,
+    Channel(ChannelMode),
+}
+
+impl Messages {
+    /// From a server to a client, in a plain session, as many at once as there are when a link is full.
+    pub const fn new(layer: Layer, size: usize) -> Self {
+        Self { layer, size, batch: 64, is_from_client: false, is_encrypted: false }
+    }
+
+    /// One per turn, as a game sends them.
+    pub const fn single(layer: Layer, size: usize) -> Self {
+        Self { batch: 1, ..Self::new(layer, size) }
+    }
+
+    pub const fn from_client(self) -> Self {
+        Self { is_from_client: true, ..self }
+    }
+
+    pub const fn encrypted(self) -> Self {
+        Self { is_encrypted: true, ..self }
+    }
+
+    /// The same messages without a layer.
+    pub const fn without_layer(self) -> Self {
+        Self { layer: Layer::None, ..self }
+    }
+
+    fn run(self, count: u64) {
+        let encryption = if self.is_encrypted { Encryption::Encrypted } else { Encryption::Plain };
+        match self.layer {
+            Layer::None => {
+                let (now, server, client) = peers::plain(encryption);
+                self.exchange(now, server, client, count);
+            }
+            Layer::Stream => {
+                let (now, server, client) = peers::plain(encryption);
+                Exchange::new(now, Packed::new(server), Unpacked::new(client), self.size, self.batch).run(count);
+            }
+            Layer::Channel(mode) => {
+                let (now, server, client) = peers::channel(encryption, mode, self.size);
+                self.exchange(now, server, client, count);
+            }
+        }
+    }
+
+    fn exchange(self, now: Instant, server: impl Peer, client: impl Peer, count: u64) {
+        if self.is_from_client {
+            Exchange::new(now, client, server, self.size, self.batch).run(count);
+        } else {
+            Exchange::new(now, server, client, self.size, self.batch).run(count);
+        }
+    }
+}
+
+const LAYERS: [(&str, Layer); 6] = [
+    ("none", Layer::None),
+    ("stream", Layer::Stream),
+    ("ordered", Layer::Channel(ChannelMode::ReliableOrdered)),
+    ("unordered", Layer::Channel(ChannelMode::ReliableUnordered)),
+    ("sequenced", Layer::Channel(ChannelMode::Sequenced)),
+    ("expiring", Layer::Channel(ChannelMode::Expiring)),
+];
+
+/// As in `ordered:400:64:server:plain`: layer, size, number per turn, sender, protection.
+impl fmt::Display for Messages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { layer, size, batch, is_from_client, is_encrypted } = self;
+        let name = LAYERS.iter().find(|(_, known)| known == layer).map_or("", |(name, _)| name);
+        let sender = if *is_from_client { "client" } else { "server" };
+        let protection = if *is_encrypted { "encrypted" } else { "plain" };
+        write!(f, "{name}:{size}:{batch}:{sender}:{protection}")
+    }
+}
+
+impl FromStr for Messages {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let [layer, size, batch, sender, protection] = text.split(':').collect::<Vec<_>>()[..] else { return Err(()) };
+        let is = |text: &str, [first, second]: [&str; 2]| match text {
+            _ if text == first => Ok(true),
+            _ if text == second => Ok(false),
+            _ => Err(()),
+        };
+        Ok(Self {
+            layer: LAYERS.iter().find(|(name, _)| *name == layer).ok_or(())?.1,
+            size: size.parse().map_err(drop)?,
+            batch: batch.parse().map_err(drop)?,
+            is_from_client: is(sender, ["client", "server"])?,
+            is_encrypted: is(protection, ["encrypted", "plain"])?,
+        })
+    }
+}
 
 /// Runs one of the operations `iterations` times. Returns false if there is no such operation.
 pub fn run(name: &str, iterations: u64) -> bool {
@@ -38,17 +140,12 @@ pub fn run(name: &str, iterations: u64) -> bool {
     match name {
         ONE_PLAYER => crowd(1),
         FULL_SERVER => crowd(255),
-        PLAIN => Exchange::new(Encryption::Plain, false).run(iterations),
-        ENCRYPTED => Exchange::new(Encryption::Encrypted, false).run(iterations),
-        PACKED => Exchange::new(Encryption::Plain, true).run(iterations),
-        CHANNEL => channel_exchange::reliable().run(iterations),
-        UNORDERED_CHANNEL => ChannelExchange::new(ChannelMode::ReliableUnordered, exchange::SIZE).run(iterations),
-        EXPIRING_CHANNEL => ChannelExchange::new(ChannelMode::Expiring, exchange::SIZE).run(iterations),
-        PACKED_CHANNEL => ChannelExchange::new(ChannelMode::ReliableOrdered, exchange::PACKED_SIZE).run(iterations),
-        SMALL => Exchange::of_size(exchange::PACKED_SIZE).run(iterations),
-        SEAL => exchange::seal(iterations),
-        OPEN => exchange::open(iterations),
-        _ => return false,
+        SEAL => cipher::seal(iterations),
+        OPEN => cipher::open(iterations),
+        _ => match name.parse::<Messages>() {
+            Ok(messages) => messages.run(iterations),
+            Err(()) => return false,
+        },
     }
     true
 }

@@ -4,7 +4,7 @@ use super::{
     ChannelFault, ChannelIndex, ChannelTable, ConnectToken, MessageId, TokenError,
     message_store::OutgoingMessage,
     receiver::{Next, PayloadSource},
-    sender::FillLimits,
+    sender::{FillLimits, Sender},
     session::{ChannelSession, parse_hello, send_hello},
 };
 use crate::{
@@ -54,7 +54,8 @@ pub struct ChannelClient {
     /// A session ended while reliable messages were waiting to be sent.
     has_lost_messages: bool,
     poll_interval: Duration,
-    /// Events may have been raised since they were handled: once for many datagrams.
+    /// Events may have been raised since they were handled, which is done once for many datagrams; or messages of a session that
+    /// has ended are left.
     has_input: bool,
     now: Instant,
 }
@@ -150,6 +151,7 @@ impl ChannelClient {
     /// Whether messages of a channel expire: then the time at which they are sent matters. The others may be sent with the time at
     /// which datagrams were last handled or polled.
     #[must_use]
+    #[inline]
     pub fn is_expiring(&self, channel: ChannelIndex) -> bool {
         self.table.is_expiring(channel)
     }
@@ -160,15 +162,23 @@ impl ChannelClient {
     /// If there is no session or no such channel, the message is too large, or the queue of the channel is full: then
     /// [`ClientEvent::Writable`] follows.
     pub fn send(&mut self, now: Instant, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
-        self.now = now;
-        self.handle_input();
-        if let Some(session) = &mut self.session
-            && session.may_send_directly(message.len())
+        if self.has_input {
+            self.now = now;
+            self.handle_events();
+        }
+        if Sender::may_send_directly(message.len())
+            && let Some(session) = &mut self.session
             && let Some(connection) = self.client.connection_mut()
             && let Some(id) = session.send_directly(now, connection, channel, message, usize::MAX)
         {
             return Ok(id);
         }
+        self.queue(now, channel, message)
+    }
+
+    /// [`send`](Self::send) in the general case.
+    #[inline(never)]
+    fn queue(&mut self, now: Instant, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
         match &mut self.session {
             Some(session) if self.client.is_connected() => {
                 session.send(now, channel, OutgoingMessage::Borrowed(message))
@@ -180,18 +190,24 @@ impl ChannelClient {
 
     /// The next message and its channel. Its bytes stay valid until the next call.
     pub fn recv(&mut self, now: Instant) -> Option<(ChannelIndex, &[u8])> {
-        self.now = now;
-        self.handle_input();
-        match self.session.as_mut()?.next(&mut self.client) {
-            Next::Message(channel) => Some((channel, self.client.last_received_from(MESSAGE_HEADER))),
-            next => self.finish_recv(now, next),
+        if self.has_input {
+            return self.recv_earlier(now);
+        }
+        let connection = self.client.connection_mut()?;
+        let session = self.session.as_mut()?;
+        connection.reopen_window();
+        match session.next(connection) {
+            Next::Message(channel) => Some((channel, connection.last_received_from(MESSAGE_HEADER))),
+            next => session.finish_recv(now, next, connection, &mut self.has_input),
         }
     }
 
-    /// [`recv`](Self::recv) in the general case.
-    fn finish_recv(&mut self, now: Instant, next: Next) -> Option<(ChannelIndex, &[u8])> {
-        let received = self.session.as_mut()?.finish_next(next, &mut self.client);
-        match received {
+    /// [`recv`](Self::recv) when events have to be handled before, or messages of an earlier session are left.
+    #[cold]
+    fn recv_earlier(&mut self, now: Instant) -> Option<(ChannelIndex, &[u8])> {
+        self.now = now;
+        self.handle_input();
+        match self.session.as_mut()?.next_message(&mut self.client) {
             Ok(Some(channel)) => {
                 let last = self.client.last_received();
                 return self.session.as_ref().map(|session| (channel, session.message(last)));
@@ -207,6 +223,7 @@ impl ChannelClient {
     pub fn close(&mut self, now: Instant) {
         self.now = now;
         self.handle_input();
+        self.has_input = true;
         self.is_closing = true;
         if let (Some(session), Some(connection)) = (&mut self.session, self.client.connection_mut())
             && session.is_open()
@@ -263,6 +280,7 @@ impl ChannelClient {
         if self.end.is_some() && !self.session.as_ref().is_some_and(ChannelSession::is_readable) {
             self.report_end();
         }
+        self.has_input |= self.end.is_some() || self.client.has_unread();
     }
 
     fn start_session(&mut self) {
@@ -334,12 +352,10 @@ impl ChannelClient {
 }
 
 impl PayloadSource for Client {
-    #[inline(always)]
     fn next_payload(&mut self) -> Option<&[u8]> {
-        self.next_message()
+        self.recv()
     }
 
-    #[inline]
     fn last_payload(&self) -> &[u8] {
         self.last_received()
     }
@@ -380,7 +396,7 @@ impl Machine for ChannelClient {
     }
 
     fn poll_event(&mut self) -> Option<ClientEvent> {
-        self.handle_events();
+        self.handle_input();
         if let Some(event) = self.events.pop_front() {
             self.has_message_event &= event != ClientEvent::Message;
             return Some(event);

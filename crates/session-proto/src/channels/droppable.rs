@@ -27,6 +27,12 @@ pub(super) struct DroppablePayloads {
 }
 
 impl DroppablePayloads {
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.sequenced.is_empty() && self.expiring.is_empty()
+    }
+
     /// A payload is sent.
     pub fn push(&mut self, number: MessageNumber, newest_of: u32, expires_at: Option<Instant>) {
         match expires_at {

@@ -99,6 +99,11 @@ impl Layer {
         matches!(self, Self::Channels(session) if session.has_replies())
     }
 
+    /// Whether [`fill`](Self::fill) would have nothing to do.
+    pub fn is_idle(&self) -> bool {
+        matches!(self, Self::Channels(session) if session.is_idle())
+    }
+
     /// Whether a message may be left of what was pulled from the connection.
     pub fn is_readable(&self) -> bool {
         matches!(self, Self::Channels(session) if session.is_readable())

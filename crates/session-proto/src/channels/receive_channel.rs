@@ -51,7 +51,8 @@ enum State {
         /// The position of the next message to deliver.
         next: u64,
         waiting: BTreeMap<u64, Waiting>,
-        credited: u64,
+        /// The position at which the arrival of messages has to be reported.
+        credit_due: u64,
     },
     Unordered {
         /// The first position that has not arrived.
@@ -59,7 +60,7 @@ enum State {
         /// Whether positions from `next` on have arrived.
         arrived: VecDeque<bool>,
         partial: BTreeMap<u64, PartialMessage>,
-        credited: u64,
+        credit_due: u64,
     },
     Sequenced {
         /// The newest that was delivered.
@@ -96,9 +97,12 @@ impl ReceiveChannel {
     /// `max_size`: maximum size of a message in the direction of this receiver.
     pub fn new(index: ChannelIndex, channel: &Channel, max_size: usize) -> Self {
         let state = match channel.mode {
-            ChannelMode::ReliableOrdered => State::Ordered { next: 0, waiting: BTreeMap::new(), credited: 0 },
+            ChannelMode::ReliableOrdered => {
+                State::Ordered { next: 0, waiting: BTreeMap::new(), credit_due: CREDIT_INTERVAL }
+            }
             ChannelMode::ReliableUnordered => {
-                State::Unordered { next: 0, arrived: VecDeque::new(), partial: BTreeMap::new(), credited: 0 }
+                let partial = BTreeMap::new();
+                State::Unordered { next: 0, arrived: VecDeque::new(), partial, credit_due: CREDIT_INTERVAL }
             }
             ChannelMode::Sequenced => State::Sequenced { newest: None, partial: None },
             ChannelMode::Expiring => State::Expiring { newest: 0, partial: VecDeque::new() },
@@ -111,23 +115,44 @@ impl ReceiveChannel {
         self.max_size
     }
 
-    /// Accepts a whole message of a reliable channel if it is the next one, nothing waits for it, and the peer has to be told
-    /// nothing. That is the case of almost every message on a good network; all others are for
-    /// [`handle_message`](Self::handle_message).
+    /// Accepts a whole message if it is the next one, nothing waits for it, and the peer has to be told nothing. That is the case
+    /// of almost every message on a good network; all others are for [`handle_message`](Self::handle_message).
     #[inline(always)]
     pub fn accept_next(&mut self, sequence: u16, length: usize) -> bool {
-        let (next, credited) = match &mut self.state {
-            State::Ordered { next, waiting, credited } if waiting.is_empty() => (next, *credited),
-            State::Unordered { next, arrived, partial, credited } if arrived.is_empty() && partial.is_empty() => {
-                (next, *credited)
-            }
-            _ => return false,
-        };
-        if sequence != *next as u16 || length >= self.direct_end || *next + 1 >= credited + CREDIT_INTERVAL {
+        if length >= self.direct_end {
             return false;
         }
-        *next += 1;
-        true
+        if let State::Ordered { next, waiting, credit_due } = &mut self.state {
+            let is_next = sequence == *next as u16 && waiting.is_empty() && *next + 1 < *credit_due;
+            *next += u64::from(is_next);
+            return is_next;
+        }
+        self.accept_next_in_any_order(sequence)
+    }
+
+    /// [`accept_next`](Self::accept_next) in a channel that is not ordered.
+    #[inline(always)]
+    fn accept_next_in_any_order(&mut self, sequence: u16) -> bool {
+        match &mut self.state {
+            State::Unordered { next, arrived, partial, credit_due } => {
+                let is_complete = arrived.is_empty() && partial.is_empty();
+                let is_next = is_complete && sequence == *next as u16 && *next + 1 < *credit_due;
+                *next += u64::from(is_next);
+                is_next
+            }
+            State::Sequenced { newest, partial } => {
+                let is_next = partial.is_none() && newest.is_none_or(|newest| is_newer(sequence, newest));
+                if is_next {
+                    *newest = Some(sequence);
+                }
+                is_next
+            }
+            State::Expiring { newest, partial } if partial.is_empty() => {
+                *newest = expiring_position(*newest, sequence).max(*newest);
+                true
+            }
+            State::Expiring { .. } | State::Ordered { .. } => false,
+        }
     }
 
     /// Handles a whole message. If it is to be delivered at once, its position is returned as well.
@@ -267,14 +292,14 @@ impl ReceiveChannel {
 
     /// The first position that has not arrived, if it has to be reported to the peer.
     pub fn take_credit(&mut self) -> Option<u16> {
-        let (next, credited) = match &mut self.state {
-            State::Ordered { next, credited, .. } | State::Unordered { next, credited, .. } => (*next, credited),
+        let (next, credit_due) = match &mut self.state {
+            State::Ordered { next, credit_due, .. } | State::Unordered { next, credit_due, .. } => (*next, credit_due),
             State::Sequenced { .. } | State::Expiring { .. } => return None,
         };
-        if next < *credited + CREDIT_INTERVAL {
+        if next < *credit_due {
             return None;
         }
-        *credited = next;
+        *credit_due = next + CREDIT_INTERVAL;
         Some(next as u16)
     }
 
@@ -297,16 +322,20 @@ fn is_newer(sequence: u16, than: u16) -> bool {
     (1..1 << 15).contains(&sequence.wrapping_sub(than))
 }
 
-/// The position of a sequence of an expiring channel: the one nearest to the newest. Gives up unfinished messages that are far
-/// behind.
+/// The position of a sequence of an expiring channel: the one nearest to the newest.
+fn expiring_position(newest: u64, sequence: u16) -> u64 {
+    let ahead = sequence.wrapping_sub(newest as u16).cast_signed();
+    newest.saturating_add_signed(ahead.into())
+}
+
+/// The position of a sequence of an expiring channel. Gives up unfinished messages that are far behind.
 fn advance_expiring(
     newest: &mut u64,
     partial: &mut VecDeque<(u64, PartialMessage)>,
     sequence: u16,
     out: &mut Output<'_>,
 ) -> u64 {
-    let ahead = sequence.wrapping_sub(*newest as u16).cast_signed();
-    let number = newest.saturating_add_signed(ahead.into());
+    let number = expiring_position(*newest, sequence);
     *newest = number.max(*newest);
     while let Some((_, dropped)) = partial.pop_front_if(|(position, _)| *position + EXPIRING_RANGE <= *newest) {
         *out.memory -= dropped.memory();

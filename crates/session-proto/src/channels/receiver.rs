@@ -7,7 +7,7 @@ use super::{
     send_channel::CREDIT_WINDOW,
     sender::Sender,
 };
-use crate::connection::Side;
+use crate::{Connection, connection::Side};
 use rallypoint_wire::session::{
     MAX_DATAGRAM, MAX_ENCRYPTED_TO_CLIENT, MAX_ENCRYPTED_TO_SERVER, MAX_TO_CLIENT, MAX_TO_SERVER,
     channels::{ControlRecord, FRAGMENT_HEADER, MESSAGE_HEADER, Record, RecordWriter, records, whole_message},
@@ -46,6 +46,17 @@ pub(super) trait PayloadSource {
 
     /// The payload that [`next_payload`](Self::next_payload) returned last.
     fn last_payload(&self) -> &[u8];
+}
+
+impl PayloadSource for Connection {
+    #[inline(always)]
+    fn next_payload(&mut self) -> Option<&[u8]> {
+        self.recv()
+    }
+
+    fn last_payload(&self) -> &[u8] {
+        self.last_received()
+    }
 }
 
 /// What comes next.

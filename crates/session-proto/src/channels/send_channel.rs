@@ -63,8 +63,8 @@ pub(super) struct SendChannel {
     pub priority: u8,
     pub max_size: usize,
     pub rate: Option<RateLimit>,
-    /// Maximum length of a message that does not wait in the queue; zero if all do, because of a rate or receipts.
-    max_direct: usize,
+    /// Messages that do not wait in the queue are shorter than this; zero if all wait, because of their mode, a rate or receipts.
+    direct_end: usize,
     max_age: Duration,
     max_queued: usize,
     queue: VecDeque<QueuedMessage>,
@@ -72,7 +72,7 @@ pub(super) struct SendChannel {
     queued: usize,
     /// The position of the next message: assigned when a reliable message is queued, and when another one is first sent.
     next_number: u64,
-    /// Positions before this one may be sent.
+    /// Positions before this one may be sent: all, if the channel is not reliable.
     credit_end: u64,
     /// In a channel with receipts: whether a receipt is missing, for the messages from `receipt_base` on.
     unconfirmed: Option<VecDeque<bool>>,
@@ -88,21 +88,22 @@ pub(super) struct SendChannel {
 impl SendChannel {
     /// `max_size`: maximum size of a message in the direction of this sender.
     pub fn new(index: ChannelIndex, channel: &Channel, max_size: usize) -> Self {
-        let is_direct = channel.rate.is_none() && !channel.receipts;
+        // A sequenced message waits for the next one, which could replace it.
+        let is_direct = channel.rate.is_none() && !channel.receipts && channel.mode != ChannelMode::Sequenced;
         Self {
             index,
             mode: channel.mode,
             priority: channel.priority,
             max_size,
             rate: channel.rate.map(RateLimit::new),
-            max_direct: if is_direct { max_size } else { 0 },
+            direct_end: if is_direct && max_size > 0 { max_size.saturating_add(1) } else { 0 },
             max_age: channel.max_age,
             max_queued: channel.queue,
             queue: VecDeque::new(),
             store: MessageStore::default(),
             queued: 0,
             next_number: 0,
-            credit_end: CREDIT_WINDOW,
+            credit_end: if channel.mode.is_reliable() { CREDIT_WINDOW } else { u64::MAX },
             unconfirmed: channel.receipts.then(VecDeque::new),
             receipt_base: 0,
             is_blocked: false,
@@ -139,12 +140,11 @@ impl SendChannel {
         Ok(MessageId { channel: self.index, number })
     }
 
-    /// The position of a message of at least one byte that is sent without waiting in the queue, which is empty, if it may be
-    /// sent now. [`on_sent_directly`](Self::on_sent_directly) follows if it is.
+    /// The position of a message that is sent without waiting in the queue, which is empty, if it may be sent now.
+    /// [`on_sent_directly`](Self::on_sent_directly) follows if it is.
     #[inline]
     pub fn next_direct(&self, length: usize) -> Option<u64> {
-        let is_credited = !self.mode.is_reliable() || self.next_number < self.credit_end;
-        (length <= self.max_direct && is_credited).then_some(self.next_number)
+        (length < self.direct_end && self.next_number < self.credit_end).then_some(self.next_number)
     }
 
     /// A message was sent without waiting in the queue.
@@ -173,7 +173,7 @@ impl SendChannel {
     pub fn front(&self) -> Option<&QueuedMessage> {
         let is_confirmed = self.unconfirmed.as_ref().is_none_or(|waiting| waiting.len() < RECEIPT_WINDOW);
         let front = self.queue.front().filter(|_| is_confirmed)?;
-        (!self.mode.is_reliable() || front.number < self.credit_end).then_some(front)
+        (front.number < self.credit_end).then_some(front)
     }
 
     /// The position and the bytes of the next message, if it may be sent and shares its payload with no other of this reliable
@@ -184,6 +184,12 @@ impl SendChannel {
         let shares = |next: &QueuedMessage| messages_share_payload(limit, length, next.len());
         let is_alone = length + MESSAGE_HEADER <= limit && !self.queue.get(1).is_some_and(shares);
         is_alone.then(|| (front.number, self.store.oldest(&front.message)))
+    }
+
+    /// Whether the only message that waits fits into a payload of at most `limit` bytes, and no part of it was sent.
+    pub fn is_single(&self, limit: usize) -> bool {
+        let is_whole = |front: &QueuedMessage| front.fragments_sent == 0 && front.len() + MESSAGE_HEADER <= limit;
+        self.queue.len() == 1 && self.queue.front().is_some_and(is_whole)
     }
 
     /// Assigns the position of the next message if it has none, and returns that message.
@@ -240,14 +246,17 @@ impl SendChannel {
 
     /// The peer has received everything before this position. Returns false if that was never sent.
     pub fn on_credit(&mut self, sequence: u16) -> bool {
+        if !self.mode.is_reliable() {
+            return false;
+        }
         let confirmed = self.credit_end - CREDIT_WINDOW;
         let ahead = sequence.wrapping_sub(confirmed as u16);
         if ahead >= 1 << 15 {
             // A later one has overtaken it.
-            return self.mode.is_reliable() && confirmed >= u64::from(ahead.wrapping_neg());
+            return confirmed >= u64::from(ahead.wrapping_neg());
         }
         let number = confirmed + u64::from(ahead);
-        if !self.mode.is_reliable() || number > self.sent_end() {
+        if number > self.sent_end() {
             return false;
         }
         self.credit_end = number + CREDIT_WINDOW;

@@ -46,6 +46,8 @@ pub(super) struct Sender {
     urgent: UrgentLimit,
     receipts: VecDeque<MessageId>,
     direct_budget: DirectBudget,
+    /// A channel may have been full.
+    has_blocked: bool,
 }
 
 /// Limits on what is handed over to the connection.
@@ -111,18 +113,20 @@ impl Sender {
             urgent: UrgentLimit::default(),
             receipts: VecDeque::new(),
             direct_budget: DirectBudget::default(),
+            has_blocked: false,
         }
     }
 
-    /// Whether a message of this length may be one for [`send_directly`](Self::send_directly).
+    /// Whether a message of this length may be one for [`send_directly`](Self::send_directly): it is so large that no other of its
+    /// size shares its payload.
     #[inline]
-    pub fn may_send_directly(&self, length: usize) -> bool {
-        self.waiting == 0 && length >= MIN_DIRECT
+    pub fn may_send_directly(length: usize) -> bool {
+        length >= MIN_DIRECT
     }
 
-    /// Hands a message over to the connection without a queue, if that would send it at once anyway: nothing waits, the message
-    /// is so large that no other of its size shares its payload, and it is not one that the next one could replace. Reliable
-    /// messages wait in their queue while a channel is in use whose messages must not be late.
+    /// Hands a message for which [`may_send_directly`](Self::may_send_directly) holds over to the connection without a queue, if that
+    /// would send it at once anyway: nothing waits, and it is not one that the next one could replace. Reliable messages wait in
+    /// their queue while a channel is in use whose messages must not be late.
     #[inline(always)]
     pub fn send_directly(
         &mut self,
@@ -132,24 +136,25 @@ impl Sender {
         message: &[u8],
         allowance: usize,
     ) -> Option<MessageId> {
-        let Self { channels, bulk, direct_budget, .. } = self;
+        let Self { channels, waiting, bulk, direct_budget, .. } = self;
         let own = channels.get_mut(usize::from(channel.get()))?;
+        let position = own.next_direct(message.len())?;
+        if !direct_budget.admits() && !direct_budget.determine(now, connection, *waiting == 0) {
+            return None;
+        }
         if !own.mode.is_reliable() {
             return self.send_expiring_directly(now, connection, channel, message, allowance);
         }
-        if bulk.is_active() || allowance < MAX_DATAGRAM || !direct_budget.admits(now, connection) {
-            return None;
-        }
-        let position = own.next_direct(message.len())?;
         let header = message_header(channel, position as u16);
-        if !connection.send_headed(now, header, message, allowance) {
+        if bulk.is_active() || !connection.send_headed(now, header, message, allowance) {
             return None;
         }
         direct_budget.on_sent(message.len());
         Some(own.on_sent_directly())
     }
 
-    /// [`send_directly`](Self::send_directly) on a channel that is not reliable.
+    /// [`send_directly`](Self::send_directly) on an expiring channel.
+    #[inline(never)]
     fn send_expiring_directly(
         &mut self,
         now: Instant,
@@ -160,13 +165,12 @@ impl Sender {
     ) -> Option<MessageId> {
         let Self { channels, bulk, urgent, droppable, direct_budget, .. } = self;
         let own = channels.get_mut(usize::from(channel.get()))?;
-        let is_admitted = own.mode == ChannelMode::Expiring && urgent.is_unlimited();
-        if !is_admitted || allowance < MAX_DATAGRAM || !direct_budget.admits(now, connection) {
-            return None;
-        }
         let position = own.next_direct(message.len())?;
         let header = message_header(channel, position as u16);
-        let number = connection.send_numbered(now, &header, message, allowance).ok()?;
+        let number = connection.next_number();
+        if !urgent.is_unlimited() || !connection.send_headed(now, header, message, allowance) {
+            return None;
+        }
         let sent = direct_budget.on_sent(message.len());
         droppable.push(number, 0, own.expires_at(now));
         urgent.on_offer(now, sent);
@@ -182,12 +186,13 @@ impl Sender {
         channel: ChannelIndex,
         message: OutgoingMessage<'_>,
     ) -> Result<MessageId, SendError> {
-        let Self { channels, waiting, reliable, urgent, .. } = self;
+        let Self { channels, waiting, reliable, urgent, direct_budget, has_blocked, .. } = self;
         let position = usize::from(channel.get());
         let channel = channels.get_mut(position).ok_or(SendError::NoChannel)?;
         let length = message.as_bytes().len();
-        let id = channel.push(now, message)?;
+        let id = channel.push(now, message).inspect_err(|_| *has_blocked = true)?;
         *waiting |= bit(position);
+        direct_budget.close();
         if *reliable & bit(position) == 0 {
             urgent.on_offer(now, length + ClientData::HEADER + MESSAGE_HEADER);
         }
@@ -197,6 +202,11 @@ impl Sender {
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.waiting == 0
+    }
+
+    /// Whether nothing waits to be sent or polled.
+    pub fn is_idle(&self) -> bool {
+        self.waiting == 0 && self.receipts.is_empty() && !self.has_blocked
     }
 
     /// Whether a message of a reliable channel waits.
@@ -210,18 +220,26 @@ impl Sender {
     }
 
     /// Whether a channel that was full has room again. Each time is reported once.
+    #[inline]
     pub fn take_writable(&mut self) -> bool {
+        self.has_blocked && self.unblock()
+    }
+
+    fn unblock(&mut self) -> bool {
         let mut is_writable = false;
+        self.has_blocked = false;
         for channel in &mut self.channels {
             if channel.is_blocked && channel.has_room(channel.max_size.min(1_000)) {
                 channel.is_blocked = false;
                 is_writable = true;
             }
+            self.has_blocked |= channel.is_blocked;
         }
         is_writable
     }
 
     /// The next receipt of the peer.
+    #[inline]
     pub fn poll_receipt(&mut self) -> Option<MessageId> {
         self.receipts.pop_front()
     }
@@ -246,22 +264,31 @@ impl Sender {
     }
 
     /// Hands messages over to the connection, as many as it sends at once. `replies` are what the receiver has to send.
+    #[inline]
     pub fn fill(&mut self, now: Instant, connection: &mut Connection, replies: &mut Replies, limits: FillLimits) {
-        let FillLimits { allowance, poll_interval } = limits;
         self.direct_budget = DirectBudget::default();
-        self.droppable.expire(now, |number| connection.discard(number));
+        if !self.droppable.is_empty() {
+            self.droppable.expire(now, |number| connection.discard(number));
+        }
+        if replies.is_empty() && self.is_empty() {
+            connection.set_source(Source::default());
+        } else {
+            self.fill_waiting(now, connection, replies, limits);
+        }
+    }
+
+    fn fill_waiting(&mut self, now: Instant, connection: &mut Connection, replies: &mut Replies, limits: FillLimits) {
+        let FillLimits { allowance, poll_interval } = limits;
         if self.waiting & self.expiring != 0 {
             self.expire_waiting(now);
         }
         let mut source = Source::default();
-        if replies.is_empty() && self.is_empty() {
-            return connection.set_source(source);
-        }
-        self.bulk.update(now, connection, poll_interval);
         // Reliable messages of this session yield first.
         let is_urgent_limited = self.waiting & self.reliable == 0;
         if is_urgent_limited {
             self.urgent.update(now, connection, poll_interval);
+        } else {
+            self.bulk.update(now, connection, poll_interval);
         }
         let size = connection.max_message();
         let mut state = FillState {
@@ -272,6 +299,9 @@ impl Sender {
         };
         if replies.is_empty() {
             self.fill_alone(now, connection, &mut state);
+            if self.is_empty() {
+                return connection.set_source(source);
+            }
         }
         loop {
             let admission = self.bulk.check(state.in_flight, state.window);
@@ -308,16 +338,22 @@ impl Sender {
         connection.set_source(source);
     }
 
-    /// Hands over messages of the only channel with messages that wait, if it is a reliable one, as long as each is alone in its
-    /// payload: nothing has to be chosen or packed. Those are most messages of whatever keeps the network busy.
+    /// Hands over messages of the only channel with messages that wait, as long as each is alone in its payload: nothing has to be
+    /// chosen or packed. Those are most messages of whatever keeps the network busy, and the only position of a frame.
     fn fill_alone(&mut self, now: Instant, connection: &mut Connection, state: &mut FillState) {
         let Self { channels, waiting, reliable, bulk, .. } = self;
-        if !waiting.is_power_of_two() || *waiting & *reliable == 0 {
+        if !waiting.is_power_of_two() {
             return;
         }
         let position = waiting.trailing_zeros() as usize;
         let Some(channel) = channels.get_mut(position).filter(|channel| channel.rate.is_none()) else { return };
         let size = connection.max_message();
+        if *waiting & *reliable == 0 {
+            if self.urgent.is_unlimited() && state.admits(connection) {
+                self.fill_urgent_alone(now, connection, state, position);
+            }
+            return;
+        }
         while state.admits(connection)
             && bulk.check(state.in_flight, state.window) == BulkAdmission::Admitted
             && let Some((number, message)) = channel.front_alone(size)
@@ -333,6 +369,31 @@ impl Sender {
         if channel.is_empty() {
             *waiting = 0;
         }
+    }
+
+    /// [`fill_alone`](Self::fill_alone) with a single message of a channel that is not reliable.
+    fn fill_urgent_alone(&mut self, now: Instant, connection: &mut Connection, state: &mut FillState, position: usize) {
+        let Self { channels, waiting, bulk, urgent, droppable, .. } = self;
+        let size = connection.max_message();
+        let Some(channel) = channels.get_mut(position).filter(|channel| channel.is_single(size)) else { return };
+        let index = channel.index;
+        let mut newest_of = 0;
+        if channel.mode == ChannelMode::Sequenced {
+            droppable.supersede(now, index, |number| connection.discard(number));
+            newest_of = bit(position);
+        }
+        let Some(front) = channel.start_front() else { return };
+        let header = message_header(index, front.number as u16);
+        let sent = header.len() + front.bytes.len() + MAX_DATAGRAM - size;
+        let expires_at = front.expires_at;
+        // The session is open and has room: that was just checked.
+        let Ok(number) = connection.send_numbered(now, &header, front.bytes, state.allowance) else { return };
+        channel.pop();
+        *waiting = 0;
+        droppable.push(number, newest_of, expires_at);
+        bulk.on_urgent(now, sent);
+        urgent.on_sent(now, sent);
+        state.on_sent(sent);
     }
 
     /// Drops messages that wait and are late.

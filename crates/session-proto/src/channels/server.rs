@@ -5,15 +5,23 @@ mod memory;
 
 use super::{
     ChannelFault, ChannelIndex, ChannelMode, ChannelTable, ChannelTableError, MessageId, TokenClaims, TokenError,
-    TokenVerifier, message_store::OutgoingMessage, player_session::Layer, receiver::PayloadSource, sender::FillLimits,
-    session::send_hello, session_table::SessionTable,
+    TokenVerifier,
+    message_store::OutgoingMessage,
+    player_session::Layer,
+    receiver::{Next, PayloadSource},
+    sender::{FillLimits, Sender},
+    session::send_hello,
+    session_table::SessionTable,
 };
 use crate::{
     Connection, Endpoint, EndpointConfig, EndpointStats, NewPlayer, PlayerId, PublicKey, QueryReplies, SendError,
     ServerEvent, SessionConfigError, SlotIndex,
 };
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_wire::session::{STREAM_SUFFIX, channels::GAME_SUFFIX};
+use rallypoint_wire::session::{
+    STREAM_SUFFIX,
+    channels::{GAME_SUFFIX, MESSAGE_HEADER},
+};
 use std::{
     collections::VecDeque,
     fmt,
@@ -73,6 +81,8 @@ pub struct ChannelServer {
     poll_interval: Duration,
     /// Events may have been raised since they were handled: once for many datagrams.
     has_input: bool,
+    /// A message was read that a player expects a receipt or credit for.
+    has_replies: bool,
     sessions: SessionTable,
     /// Players who have left and whose last messages are not read, the oldest first.
     ended: VecDeque<PlayerId>,
@@ -133,6 +143,7 @@ impl ChannelServer {
             memory: 0,
             poll_interval: Duration::ZERO,
             has_input: false,
+            has_replies: false,
             max_memory: endpoint.memory / 2,
             endpoint: Endpoint::new(endpoint, seed)?,
             table: channels,
@@ -180,10 +191,9 @@ impl ChannelServer {
         self.sessions.get(player).is_some()
     }
 
-    /// Whether receipts or credits for messages that were read have to be sent to a player.
-    #[must_use]
-    pub fn has_replies(&self, player: PlayerId) -> bool {
-        self.sessions.get(player).is_some_and(|player| player.layer.has_replies())
+    /// Whether receipts or credits have to be sent to a player whose messages were read since the last call.
+    pub fn take_has_replies(&mut self) -> bool {
+        std::mem::take(&mut self.has_replies)
     }
 
     /// Whether a channel to a player has room for a message of this length; also if there is no session to wait for.
@@ -195,6 +205,7 @@ impl ChannelServer {
     /// Whether messages of a channel expire: then the time at which they are sent matters. The others may be sent with the time at
     /// which datagrams were last handled or polled.
     #[must_use]
+    #[inline]
     pub fn is_expiring(&self, channel: ChannelIndex) -> bool {
         self.table.is_expiring(channel)
     }
@@ -211,19 +222,33 @@ impl ChannelServer {
         channel: ChannelIndex,
         message: &[u8],
     ) -> Result<MessageId, SendError> {
-        self.now = now;
-        let own = self.sessions.get_mut(player).ok_or(SendError::UnknownPlayer)?;
-        if let Layer::Channels(session) = &mut own.layer
-            && session.may_send_directly(message.len())
-            && let Some(Some(id)) = self.endpoint.send_with(player, |connection, allowance| {
+        let Self { endpoint, sessions, .. } = self;
+        let own = sessions.get_mut(player).ok_or(SendError::UnknownPlayer)?;
+        if Sender::may_send_directly(message.len())
+            && let Layer::Channels(session) = &mut own.layer
+            && let Some(Some(id)) = endpoint.send_with(player, |connection, allowance| {
                 session.send_directly(now, connection, channel, message, allowance)
             })
         {
             return Ok(id);
         }
+        self.queue(now, player, channel, message)
+    }
+
+    /// [`send`](Self::send) in the general case.
+    #[inline(never)]
+    fn queue(
+        &mut self,
+        now: Instant,
+        player: PlayerId,
+        channel: ChannelIndex,
+        message: &[u8],
+    ) -> Result<MessageId, SendError> {
+        self.now = now;
+        let own = self.sessions.get_mut(player).ok_or(SendError::UnknownPlayer)?;
         let sent = own.layer.send(now, channel, OutgoingMessage::Borrowed(message))?;
         if !std::mem::replace(&mut own.is_woken, true) {
-            self.wake(now, player);
+            self.wake(player);
         }
         Ok(sent)
     }
@@ -246,7 +271,7 @@ impl ChannelServer {
             };
             match own.layer.send(now, channel, OutgoingMessage::Shared(&message)) {
                 Ok(_) if std::mem::replace(&mut own.is_woken, true) => {}
-                Ok(_) => self.wake(now, player),
+                Ok(_) => self.wake(player),
                 Err(error) => refused(player, error),
             }
         }
@@ -254,10 +279,33 @@ impl ChannelServer {
 
     /// The next message of a player and its channel. Its bytes stay valid until the next call.
     pub fn recv(&mut self, now: Instant, player: PlayerId) -> Option<(ChannelIndex, &[u8])> {
+        let Self { endpoint, sessions, .. } = self;
+        let next = match &mut sessions.get_mut(player)?.layer {
+            Layer::Channels(session) => endpoint.read_with(player, |connection| session.next(connection)),
+            Layer::Plain(_) => None,
+        };
+        match next {
+            Some(Next::Message(channel)) => {
+                let connection = self.endpoint.connection(player)?;
+                Some((channel, connection.last_received_from(MESSAGE_HEADER)))
+            }
+            next => self.finish_recv(now, player, next),
+        }
+    }
+
+    /// [`recv`](Self::recv) in the general case. `next`: what the connection has, if there is one.
+    #[inline(never)]
+    fn finish_recv(&mut self, now: Instant, player: PlayerId, next: Option<Next>) -> Option<(ChannelIndex, &[u8])> {
         self.now = now;
         let Self { endpoint, sessions, .. } = self;
         let own = sessions.get_mut(player)?;
-        let received = own.layer.next_message(&mut PlayerPayloads { endpoint, player });
+        let source = &mut PlayerPayloads { endpoint, player };
+        let received = match (&mut own.layer, next) {
+            (Layer::Channels(session), Some(next)) => session.finish_next(next, source),
+            (layer, _) => layer.next_message(source),
+        };
+        self.has_replies |= own.layer.has_replies();
+        let is_idle = own.layer.is_idle();
         self.count_memory(player);
         match received {
             Ok(Some(channel)) => {
@@ -268,7 +316,9 @@ impl ChannelServer {
             Err(fault) => self.abort(player, fault),
         }
         // The peer's reports may allow more to be sent, and a report of this side may be due.
-        self.wake(now, player);
+        if !is_idle {
+            self.wake(player);
+        }
         self.handle_events();
         self.report_end(player);
         None
@@ -351,8 +401,8 @@ impl ChannelServer {
     }
 
     /// Has the endpoint ask for messages to this player.
-    fn wake(&mut self, now: Instant, player: PlayerId) {
-        self.endpoint.with_connection(now, player, |_| {});
+    fn wake(&mut self, player: PlayerId) {
+        self.endpoint.send_with(player, |_, _| {});
     }
 
     fn abort(&mut self, player: PlayerId, fault: ChannelFault) {
@@ -426,7 +476,9 @@ impl Machine for ChannelServer {
                 }
             }
         });
-        self.handle_events();
+        if transmit.is_none() {
+            self.handle_events();
+        }
         transmit
     }
 

@@ -124,13 +124,7 @@ impl ChannelSession {
         self.sender.send(now, channel, message)
     }
 
-    /// Whether a message of this length may be one for [`send_directly`](Self::send_directly).
-    #[inline]
-    pub fn may_send_directly(&self, length: usize) -> bool {
-        self.is_open() && self.sender.may_send_directly(length)
-    }
-
-    /// See [`Sender::send_directly`].
+    /// See [`Sender::send_directly`], for a message for which [`Sender::may_send_directly`] holds.
     #[inline(always)]
     pub fn send_directly(
         &mut self,
@@ -140,13 +134,14 @@ impl ChannelSession {
         message: &[u8],
         allowance: usize,
     ) -> Option<MessageId> {
-        self.sender.send_directly(now, connection, channel, message, allowance)
+        if self.is_open() { self.sender.send_directly(now, connection, channel, message, allowance) } else { None }
     }
 
     pub fn has_room(&self, channel: ChannelIndex, length: usize) -> bool {
         !self.is_open() || self.sender.has_room(channel, length)
     }
 
+    #[inline]
     pub fn take_writable(&mut self) -> bool {
         self.sender.take_writable()
     }
@@ -161,8 +156,14 @@ impl ChannelSession {
     }
 
     /// Whether receipts or credits for messages that were read have to be sent.
+    #[inline]
     pub fn has_replies(&self) -> bool {
         !self.replies.is_empty()
+    }
+
+    /// Whether nothing waits to be sent, and nothing of what was read has to be reported to either side.
+    pub fn is_idle(&self) -> bool {
+        self.sender.is_idle() && self.replies.is_empty()
     }
 
     /// Whether no reliable message waits to be sent.
@@ -200,12 +201,33 @@ impl ChannelSession {
         self.receiver.finish_next(next, &mut self.sender, &mut self.replies, source)
     }
 
+    /// Moves to the message that [`next`](Self::next) has looked for in this connection, and returns its channel and bytes.
+    /// `has_ended` is set if the session ends because of it.
+    #[inline(never)]
+    pub fn finish_recv<'a>(
+        &'a mut self,
+        now: Instant,
+        next: Next,
+        connection: &'a mut Connection,
+        has_ended: &mut bool,
+    ) -> Option<(ChannelIndex, &'a [u8])> {
+        match self.finish_next(next, connection) {
+            Ok(channel) => channel.map(|channel| (channel, self.message(connection.last_received()))),
+            Err(fault) => {
+                self.abort(now, connection, fault);
+                *has_ended = true;
+                None
+            }
+        }
+    }
+
     /// The bytes of the message that [`next_message`](Self::next_message) moved to; see [`Receiver::message`].
     pub fn message<'a>(&'a self, last: &'a [u8]) -> &'a [u8] {
         self.receiver.message(last)
     }
 
     /// Hands messages over to the connection, as many as it sends at once.
+    #[inline]
     pub fn fill(&mut self, now: Instant, connection: &mut Connection, limits: FillLimits) {
         match &self.state {
             State::Open => self.sender.fill(now, connection, &mut self.replies, limits),

@@ -172,11 +172,13 @@ impl ChannelTable {
 
     /// A channel, if it exists.
     #[must_use]
+    #[inline]
     pub fn get(&self, channel: ChannelIndex) -> Option<&Channel> {
         self.0.get(usize::from(channel.get()))
     }
 
     /// Whether messages of a channel expire.
+    #[inline]
     pub(super) fn is_expiring(&self, channel: ChannelIndex) -> bool {
         self.get(channel).is_some_and(|known| known.mode == ChannelMode::Expiring)
     }

@@ -78,10 +78,11 @@ impl UrgentLimit {
     /// Adapts the limit to the measured delay.
     pub fn update(&mut self, now: Instant, connection: &Connection, poll_interval: Duration) {
         let rtt = connection.smoothed_rtt();
-        let elapsed = self.grown_at.replace(now).map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
+        let grown_at = self.grown_at.replace(now);
         if connection.queue_delay() <= TARGET + 2 * poll_interval {
             self.too_long_since = None;
             if let Some(limit) = &mut self.limit {
+                let elapsed = grown_at.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
                 *limit += self.size * (elapsed.as_secs_f64() / rtt.as_secs_f64().max(0.001)).min(1.0);
                 if *limit >= connection.window() as f64 {
                     self.limit = None;

@@ -62,6 +62,7 @@ impl Codec {
     }
 
     /// Appends the datagram of a message of two parts, of which the first may be empty. Returns false if the message is too long.
+    #[inline(always)]
     pub fn emit(&self, number: MessageNumber, head: &[u8], body: &[u8], out: &mut Vec<u8>) -> bool {
         let Self { index, uid, .. } = *self;
         match (self.side, &self.protection) {

@@ -368,7 +368,7 @@ impl Connection {
         }
         let challenge = PathChallenge::new(first, count, &mut validation.random);
         // Numbers run out only at the end of an encrypted session, which then ends without the validation.
-        if (0..count).all(|_| !self.has_used_all_numbers() && self.push(now, &[], &[]))
+        if (0..count).all(|_| !self.has_used_all_numbers() && self.push_empty(now))
             && let Some(validation) = &mut self.path.validation
         {
             validation.challenge = Some(challenge);

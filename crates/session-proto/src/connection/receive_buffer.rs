@@ -62,7 +62,9 @@ struct StoredMessage {
 #[derive(Debug, Default)]
 struct Blocks {
     blocks: Vec<[u8; BLOCK]>,
+    /// A stack with room for every block, of which `free_count` are in use: nothing has to grow when a message is read.
     free: Vec<BlockIndex>,
+    free_count: usize,
 }
 
 /// State of a number from `base` on.
@@ -246,6 +248,7 @@ impl ReceiveBuffer {
         self.requests.clear(self.base);
         let blocks = std::mem::take(&mut self.blocks);
         self.blocks.blocks.reserve_exact(self.ready.len());
+        self.blocks.free = vec![BlockIndex(0); self.ready.len()];
         for (position, message) in (0..).zip(&mut self.ready) {
             self.blocks.blocks.push(blocks.get(message.block).copied().unwrap_or([0; BLOCK]));
             message.block = BlockIndex(position);
@@ -272,6 +275,12 @@ impl ReceiveBuffer {
     /// Adds the missing numbers that are due to a request.
     pub fn emit_requests(&mut self, now: Instant, rtt: Duration, list: &mut NumberListBuf) {
         self.requests.emit(now, rtt, list);
+    }
+
+    /// Whether a message above the window was dropped.
+    #[inline]
+    pub fn has_dropped(&self) -> bool {
+        self.has_dropped
     }
 
     /// The number to request once half of the window is free again after a message was dropped above it.
@@ -338,16 +347,25 @@ impl ReceiveBuffer {
 
 impl Blocks {
     fn allocate(&mut self) -> BlockIndex {
-        self.free.pop().unwrap_or_else(|| {
-            self.blocks.push([0; BLOCK]);
-            BlockIndex((self.blocks.len() - 1) as u32)
-        })
-    }
-
-    fn free(&mut self, index: BlockIndex) {
+        let index = BlockIndex(self.blocks.len() as u32);
+        if let Some(top) = self.free_count.checked_sub(1) {
+            self.free_count = top;
+            return self.free.get(top).copied().unwrap_or(index);
+        }
+        self.blocks.push([0; BLOCK]);
         self.free.push(index);
+        index
     }
 
+    #[inline]
+    fn free(&mut self, index: BlockIndex) {
+        if let Some(top) = self.free.get_mut(self.free_count) {
+            *top = index;
+            self.free_count += 1;
+        }
+    }
+
+    #[inline]
     fn get(&self, index: BlockIndex) -> Option<&[u8; BLOCK]> {
         self.blocks.get(index.0 as usize)
     }
@@ -357,11 +375,11 @@ impl Blocks {
     }
 
     fn has_free(&self) -> bool {
-        !self.free.is_empty()
+        self.free_count > 0
     }
 
     fn in_use(&self) -> usize {
-        self.blocks.len() - self.free.len()
+        self.blocks.len() - self.free_count
     }
 }
 

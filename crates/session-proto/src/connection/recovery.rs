@@ -240,7 +240,7 @@ impl Connection {
         let buffer = &self.send.buffer;
         let is_possible = buffer.unsent() > 0 || (buffer.has_room_beyond() && !self.has_used_all_numbers());
         self.recovery.rebind_resend = buffer.last_of_full_window();
-        self.recovery.rebind_probe = is_possible && (self.send.buffer.unsent() > 0 || self.push(now, &[], &[]));
+        self.recovery.rebind_probe = is_possible && (self.send.buffer.unsent() > 0 || self.push_empty(now));
     }
 
     /// When a client without answers has to send a number above all that the server has received: its address may have

@@ -20,7 +20,10 @@ pub(crate) struct Source {
 impl Connection {
     /// Number of bytes, headers included, that would be sent at once. The layer above has something to send.
     pub(crate) fn send_budget(&mut self, now: Instant) -> usize {
-        self.release(now);
+        // As in `send`: messages that were acked long ago are freed with every ack, and here only if their memory is needed.
+        if self.send.is_memory_scarce || !self.send.buffer.has_room() {
+            self.release(now);
+        }
         self.send.is_blocked |= !self.send.buffer.has_room();
         let buffer = &mut self.send.buffer;
         let is_held = self.recovery.resend_at.is_some_and(|at| now < at);
@@ -51,6 +54,11 @@ impl Connection {
     pub(crate) fn set_wake_at(&mut self, at: Instant) {
         let wake_at = &mut self.send.source.wake_at;
         *wake_at = Some(wake_at.map_or(at, |earlier| earlier.min(at)));
+    }
+
+    /// The number of the next message.
+    pub(crate) fn next_number(&self) -> MessageNumber {
+        self.send.buffer.next_number()
     }
 
     /// Queues a message of at least one byte, in two parts of which the first may be empty, and returns its number.

@@ -45,6 +45,7 @@ impl PlayerSlot {
         }
     }
 
+    #[inline]
     pub fn player(&self) -> PlayerId {
         PlayerId { index: self.connection.index(), uid: self.connection.uid() }
     }

@@ -55,17 +55,20 @@ pub struct ChannelIndex(u8);
 impl ChannelIndex {
     /// A channel, or `None` if the number is above 31.
     #[must_use]
+    #[inline]
     pub const fn new(index: u8) -> Option<Self> {
         if (index as usize) < MAX_CHANNELS { Some(Self(index)) } else { None }
     }
 
     /// The number of the channel.
     #[must_use]
+    #[inline]
     pub const fn get(self) -> u8 {
         self.0
     }
 
     /// The channel of the low five bits.
+    #[inline]
     const fn from_low_bits(byte: u8) -> Self {
         Self(byte & LOW_BITS)
     }

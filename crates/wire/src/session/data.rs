@@ -118,6 +118,7 @@ impl<'a, const MAX: usize> PayloadParts<'a, MAX> {
     ///
     /// # Errors
     /// If together they exceed the limit, which the error names (S33).
+    #[inline]
     pub const fn new(head: &'a [u8], body: &'a [u8]) -> Result<Self, FieldError> {
         let length = head.len() + body.len();
         if length <= MAX { Ok(Self { head, body }) } else { Err(FieldError::TooLong { limit: MAX, length }) }

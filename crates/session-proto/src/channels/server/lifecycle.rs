@@ -41,7 +41,7 @@ impl ChannelServer {
         new.game.truncate(game.len());
         let session = ChannelSession::new(self.now, &self.table, Side::Server, is_encrypted, self.window);
         self.sessions.insert(player, PlayerSession::new(Layer::Channels(Box::new(session)), new));
-        self.wake(self.now, player);
+        self.wake(player);
     }
 
     /// A player without channels (W115).
