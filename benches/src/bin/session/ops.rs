@@ -51,10 +51,6 @@ impl Messages {
         Self { batch: 1, ..Self::new(layer, size) }
     }
 
-    pub const fn from_client(self) -> Self {
-        Self { is_from_client: true, ..self }
-    }
-
     pub const fn encrypted(self) -> Self {
         Self { is_encrypted: true, ..self }
     }
