@@ -86,6 +86,26 @@ fn w45_the_largest_network_loses_unproven_entries() {
     lobby.check_invariants();
 }
 
+/// Networks that fill the registry together, and whose servers return more often than honest ones.
+#[test]
+fn w45_large_networks_evict_each_other_and_no_smaller_one() {
+    let mut lobby = lobby_of(4_000);
+    for round in 0..12 {
+        if round % 3 == 0 {
+            for n in 0..50 {
+                assert!(lobby.register(address(n), &udp(n.into())).is_listed(), "round {round}");
+            }
+        }
+        for n in 0..6_000u16 {
+            lobby.register(in_site(n % 6, n), &udp(10_000 + u128::from(n)).name("attacker"));
+        }
+        assert_eq!(lobby.stats().registered, 4_000);
+        assert_eq!(lobby.list().iter().filter(|line| !line.contains("attacker")).count(), 50, "round {round}");
+        lobby.wait(secs(10));
+    }
+    lobby.check_invariants();
+}
+
 /// Forged sources fill the registry, each in a network of its own, and hold it by refreshing.
 #[test]
 fn w45_forged_sources_do_not_shut_out_servers_that_were_listed_or_return() {

@@ -200,6 +200,8 @@ pub(super) struct SpaceRequest {
     /// Whether a server was listed at this endpoint before, which raises the number of lobbies that its network can open: the
     /// others may have been opened by forged registrations.
     pub is_former: bool,
+    /// Whether the server has replied to a check or a query, so that the registration is not forged.
+    pub has_replied: bool,
 }
 
 impl SpaceRequest {
@@ -216,6 +218,7 @@ impl SpaceRequest {
             opener: None,
             size: BlockSize::default(),
             is_former: false,
+            has_replied: false,
         }
     }
 

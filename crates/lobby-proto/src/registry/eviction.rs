@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{CheckTarget, RegistrationOutcome, UnlistReason, entry::Family, index::SlotIndex, wheel::Tick};
 use rallypoint_limit::{Lan, Site};
-use rank::Among;
+use rank::{Among, is_large};
 use std::{
     net::IpAddr,
     time::{Duration, Instant},
@@ -65,7 +65,10 @@ impl Registry {
         let mut needed = None;
         while let Some(cap) = self.find_cap_reached(&request, &victims) {
             let tick = self.wheel.tick(now);
-            let held = *priority.get_or_insert_with(|| self.priority_of(tick, &request));
+            let held = *priority.get_or_insert_with(|| {
+                request.has_replied = request.own_target().is_some_and(|target| self.checks.was_reachable(&target));
+                if request.has_replied { Priority::Former } else { self.seen.priority(tick, request.key) }
+            });
             if held == Priority::Former && !request.is_former {
                 request.is_former = true;
                 continue;
@@ -86,13 +89,6 @@ impl Registry {
             self.evict(now, slot, cap);
         }
         Ok(needed)
-    }
-
-    fn priority_of(&mut self, now: Tick, request: &SpaceRequest) -> Priority {
-        if request.own_target().is_some_and(|target| self.checks.was_reachable(&target)) {
-            return Priority::Former;
-        }
-        self.seen.priority(now, request.key)
     }
 
     /// Remembers that a server was refused, so that it can return. One that has returned, and still finds no room, is checked if
@@ -176,9 +172,14 @@ impl Registry {
         victims: &Victims,
     ) -> Option<SlotIndex> {
         let count = if priority == Priority::New { SMALL_SAMPLE } else { SAMPLE };
-        let is_other = |&slot: &SlotIndex| !request.is_own(slot) && !victims.contains(slot);
-        let sample: Vec<_> = self.usage.unproven.sample(count).filter(is_other).collect();
         let own_size = request.source.map_or(0, |ip| self.network_size(ip));
+        // Servers that only register, of a few networks that fill the registry together, evict each other and no others.
+        let least = if is_large(own_size) && !request.has_replied { own_size } else { 0 };
+        let sample: Vec<_> = self.usage.unproven.sample(count).collect();
+        let is_eligible = |&slot: &SlotIndex| {
+            !request.is_own(slot) && !victims.contains(slot) && (least == 0 || self.size_of_network(slot) >= least)
+        };
+        let sample: Vec<_> = sample.into_iter().filter(is_eligible).collect();
         let ranks = sample.into_iter().map(|slot| (self.rank(now, slot, own_size), slot));
         let (rank, slot) = ranks.min_by_key(|&(rank, _)| rank)?;
         rank.gives_way(priority, Among::All).then_some(slot)

@@ -74,9 +74,15 @@ impl Registry {
     /// The reason why a server that announces itself is refused whatever it would reply, so that it need not be queried. It
     /// is recorded for its owner.
     pub fn precheck_announced(&mut self, now: Instant, ip: IpAddr, port: NonZeroU16) -> Option<RegistrationOutcome> {
-        let refused = self.endpoint_refusal(now, ip.to_canonical(), port)?;
+        let refused = self.precheck_probed(now, ip, port)?;
         self.record_announced(now, ip, port, refused);
         Some(refused)
+    }
+
+    /// The reason why a server at this endpoint is refused whatever it would reply, so that it is not to be queried.
+    #[must_use]
+    pub fn precheck_probed(&self, now: Instant, ip: IpAddr, port: NonZeroU16) -> Option<RegistrationOutcome> {
+        self.endpoint_refusal(now, ip.to_canonical(), port)
     }
 
     /// Records for its owner the outcome of a server that announced itself.
@@ -178,7 +184,7 @@ impl Registry {
             let replaced = self.owners(new.server_id(), probed).first().copied();
             let key = (self.endpoint(ip, probed.port).external, Transport::Udp);
             let source = probed.origin.is_charged().then_some(ip);
-            let request = SpaceRequest { source, known, replaced, ..SpaceRequest::of(key, new) };
+            let request = SpaceRequest { source, known, replaced, has_replied: true, ..SpaceRequest::of(key, new) };
             self.make_room(now, request, Some(Priority::Former))?;
         }
         Ok(())

@@ -64,13 +64,16 @@ impl Rank {
     }
 }
 
+/// Whether a network of this size is large.
+pub(super) const fn is_large(size: usize) -> bool {
+    size > PERMILLE / LARGE_SHARE
+}
+
 impl Registry {
     /// The rank of an entry, seen from a network of this size.
     pub(super) fn rank(&self, now: Tick, slot: SlotIndex, own_size: usize) -> Rank {
-        let endpoints = self.slots.cold(slot).endpoints;
-        let size =
-            endpoints.iter().flatten().map(|endpoint| self.network_size(endpoint.internal.ip)).max().unwrap_or(0);
-        if size > PERMILLE / LARGE_SHARE && size > own_size {
+        let size = self.size_of_network(slot);
+        if is_large(size) && size > own_size {
             return Rank::Large(Reverse(size));
         }
         match self.trust(now, slot) {
@@ -79,6 +82,12 @@ impl Registry {
             Trust::Unproven => Rank::Established,
             Trust::Known | Trust::Proven => Rank::Known,
         }
+    }
+
+    /// The size of the network of an entry: the larger one, if its endpoints are in two.
+    pub(super) fn size_of_network(&self, slot: SlotIndex) -> usize {
+        let endpoints = self.slots.cold(slot).endpoints;
+        endpoints.iter().flatten().map(|endpoint| self.network_size(endpoint.internal.ip)).max().unwrap_or(0)
     }
 
     /// The share of a network in the caps on servers and memory, whichever is greater, in permille; 0 for a small network.
