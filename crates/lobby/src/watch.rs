@@ -153,14 +153,31 @@ impl WatchContext {
                 addrs = look_up(&target).await;
                 looked_up = Some(Instant::now());
             }
-            let status = match self.probe(&target, &addrs).await {
-                Some(replies) => self.list(&target, replies, &mut state).await,
-                None => WatchStatus::NotProbed,
-            };
+            let status = self.check(&target, &addrs, &mut state).await;
             if status != state.status {
                 status.log(&target, addrs.is_empty());
                 state.status = status;
             }
+        }
+    }
+
+    /// Probes a server at those addresses that may be listed, and lists it if it replies. A name may resolve to an address of
+    /// the lobby's own network: whoever owns the name decides that, so no probe is sent there unless such servers are listed.
+    async fn check(&self, target: &WatchTarget, addrs: &[SocketAddr], state: &mut WatchState) -> WatchStatus {
+        let mut allowed = Vec::new();
+        let mut refused = None;
+        for &addr in addrs {
+            match self.registry.precheck_probed(addr.ip(), target.port).await {
+                None => allowed.push(addr),
+                reason => refused = reason,
+            }
+        }
+        if let Some(reason) = refused.filter(|_| allowed.is_empty()) {
+            return WatchStatus::Refused(reason.code());
+        }
+        match self.probe(target, &allowed).await {
+            Some(replies) => self.list(target, replies, state).await,
+            None => WatchStatus::NotProbed,
         }
     }
 

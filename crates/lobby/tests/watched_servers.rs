@@ -7,10 +7,13 @@ use common::{
     game_server::{info, respond},
 };
 use rallypoint_lobby::{LobbyOptions, Verification, WatchTarget};
-use rallypoint_lobby_proto::ListingOrigin;
+use rallypoint_lobby_proto::{Config, ListingOrigin, Mapping};
 use rallypoint_query_proto::Protocol;
 use rallypoint_wire::lobby::Transport;
-use std::net::SocketAddr;
+use std::{
+    io::ErrorKind,
+    net::{SocketAddr, UdpSocket},
+};
 
 fn start() -> Lobby {
     Lobby::start(LobbyOptions { probe_sockets: 64, ..common::options() })
@@ -56,4 +59,26 @@ fn w38_a_registration_does_not_replace_a_watched_server() {
         outcomes.last().is_some_and(|recent| recent.outcome.code() == "listed_by_query")
     });
     assert_eq!(lobby.names(), ["Watched"]);
+}
+
+/// The name of a watched server may resolve to an address of the lobby's own network, which its owner decides.
+#[test]
+fn a_watched_server_with_a_private_address_is_not_probed_unless_those_are_listed() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    silent.set_nonblocking(true).unwrap();
+    let public = respond(&info("Public", 3));
+    let mapping = Mapping {
+        from: "127.0.0.1/32".parse().unwrap(),
+        port: Some(public.port()),
+        to: [9, 9, 9, 9].into(),
+        to_port: None,
+    };
+    let registry =
+        Config { allow_private: false, address_map: [mapping].into_iter().collect(), ..common::options().registry };
+    let lobby = Lobby::start(LobbyOptions { probe_sockets: 64, registry, ..common::options() });
+    let private = target(silent.local_addr().unwrap(), "localhost", Protocol::Bloodmasters);
+    watch(&lobby, &[private, target(public, "127.0.0.1", Protocol::Bloodmasters)]);
+    lobby.wait_until_listed(&["Public"]);
+    let received = silent.recv(&mut [0; 64]).map_err(|error| error.kind());
+    assert_eq!(received, Err(ErrorKind::WouldBlock), "no probe was sent to a private address");
 }

@@ -94,6 +94,11 @@ impl RegistryHandle {
         self.commands.call(move |thread, now| thread.registry.precheck_announced(now, ip, port)).await.flatten()
     }
 
+    /// The reason for which a server at this endpoint is refused without a probe, if there is one.
+    pub async fn precheck_probed(&self, ip: IpAddr, port: NonZeroU16) -> Option<RegistrationOutcome> {
+        self.commands.call(move |thread, now| thread.registry.precheck_probed(now, ip, port)).await.flatten()
+    }
+
     /// Records the outcome of an announcement for the owner of the server.
     pub fn record_announced(&self, ip: IpAddr, port: NonZeroU16, outcome: RegistrationOutcome) {
         self.commands.run(move |thread, now| thread.registry.record_announced(now, ip, port, outcome));
