@@ -198,15 +198,17 @@ async fn accept(listener: AsyncListener, protocol: ListProtocol, shared: Arc<Sha
     }
 }
 
-/// Ends connections in the drain queue whose clients have closed. For each other one a task waits.
+/// Ends connections in the drain queue whose clients have closed. For each that stays open, a task waits.
 async fn drain_connections(shared: Arc<Shared>) {
     loop {
-        for mut connection in shared.drain_queue.next().await {
+        for mut draining in shared.drain_queue.next().await {
             let mut step = Step::Again;
             while step == Step::Again {
-                step = shared.advance(&mut connection);
+                step = shared.advance(&mut draining.connection);
             }
-            if step != Step::End {
+            if step != Step::End
+                && let Some(connection) = shared.drain_queue.push_again(draining)
+            {
                 tokio::spawn(shared.clone().serve(connection, step));
             }
         }
