@@ -198,6 +198,16 @@ const ENTRY: usize = 1_200;
 /// Bytes of a block whose texts are also kept for pages: a page shows only the beginning of five texts (W42).
 const MAX_SHOWN: usize = 5 * 256;
 
+/// Size of a block, and of its texts as they are shown, up to which further copies are part of [`ENTRY`], in bytes. Those of real
+/// servers have 200 to 500.
+const USUAL: usize = 512;
+
+/// Number of further copies of what is longer, of the block and of its texts. While servers change faster than pages are rendered, earlier versions of them are
+/// held by the events that announce the changes, by the snapshots that are read, and by the replies and pages that are replaced;
+/// and the allocator cannot use all the room that they leave.
+const FURTHER_BLOCKS: usize = 4;
+const FURTHER_TEXTS: usize = 8;
+
 /// The size of a block, from which the memory use of a server is estimated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BlockSize {
@@ -216,8 +226,11 @@ impl BlockSize {
     }
 
     /// Estimated memory use of a server with this block, in bytes. The block is stored twice: in the [`ListedServer`] and in the
-    /// reply that all clients get. Its texts are stored twice more for the web server, as they are shown and in lower case.
+    /// reply that all clients get. Its texts are stored twice more for the web server, as they are shown and in lower case. What is
+    /// beyond a usual length counts more.
     pub const fn memory(self) -> usize {
-        ENTRY + 2 * self.bytes + 2 * self.shown
+        let longer =
+            FURTHER_BLOCKS * self.bytes.saturating_sub(USUAL) + FURTHER_TEXTS * self.shown.saturating_sub(USUAL);
+        ENTRY + 2 * (self.bytes + self.shown) + longer
     }
 }

@@ -27,6 +27,7 @@ pub mod entropy;
 mod event_loop;
 mod receive_moderation;
 mod recv_batch;
+mod resident_memory;
 mod send_batch;
 mod socket;
 mod sys;
@@ -35,13 +36,14 @@ pub use bind_error::{BindError, SocketKind};
 pub use entropy::EntropyError;
 pub use event_loop::{EventLoop, EventLoopHandle, EventLoopThread};
 pub use recv_batch::RecvBatch;
+pub use resident_memory::resident_memory;
 pub use send_batch::SendBatch;
 pub use socket::UdpSocket;
 #[cfg(feature = "async")]
 pub use sys::{AsyncListener, AsyncSocket};
 pub use sys::{
     BATCH_SIZE, Poller, SEND_FLAGS, bound_free_memory, is_family_not_supported, is_shortage, is_sigpipe_ignored,
-    is_too_many_open_files, prepare_listener,
+    is_too_many_open_files, prepare_listener, release_free_memory,
 };
 
 /// Maximum number of bytes that the system puts into one buffer with several datagrams, received (GRO) or to be sent (GSO).

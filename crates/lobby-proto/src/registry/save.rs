@@ -41,6 +41,9 @@ const ORIGIN_SHIFT: u8 = 6;
 /// so every 30 seconds.
 pub(super) const MIN_LEASE: Duration = Duration::from_secs(35);
 
+/// Number of bytes after which a step ends: those of some thousand usual servers. Registrations can have 64 kB each.
+const MAX_STEP: usize = 1 << 20;
+
 /// Writes the save file of a registry step by step. The registry continues between the steps, so a million servers can be
 /// saved without a pause.
 ///
@@ -119,10 +122,15 @@ impl fmt::Debug for SaveFileWriter {
 }
 
 impl Registry {
-    /// Writes the next servers, at most `count` of them. Returns whether all are written.
+    /// Writes the next servers, at most `count` of them and about 1 MiB. Returns whether all are written.
     pub fn save_next(&self, now: Instant, writer: &mut SaveFileWriter, count: u32) -> bool {
-        let end = writer.next.plus(count).min(self.slots.end());
+        let before = writer.bytes.len();
+        let mut end = writer.next.plus(count).min(self.slots.end());
         for slot in writer.next.until(end) {
+            if writer.bytes.len() - before >= MAX_STEP {
+                end = slot;
+                break;
+            }
             // A server of which only other nodes know the ID is loaded from them again.
             if self.slots.get(slot).is_some_and(|cold| cold.position.is_some() && !cold.replica.has_stand_in_id) {
                 self.save_entry(now, slot, &mut Writer::new(&mut writer.bytes));

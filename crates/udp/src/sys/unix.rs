@@ -5,7 +5,7 @@ mod allocator;
 mod os_error;
 mod sigpipe;
 
-pub use allocator::bound_free_memory;
+pub use allocator::{bound_free_memory, release_free_memory};
 pub use os_error::{is_family_not_supported, is_shortage, is_too_many_open_files};
 pub use sigpipe::is_sigpipe_ignored;
 

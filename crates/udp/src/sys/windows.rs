@@ -66,6 +66,9 @@ pub(crate) fn ignore_refusals(socket: &Socket) -> io::Result<()> {
 /// Settings of the allocator: none on Windows.
 pub fn bound_free_memory() {}
 
+/// Returns free memory to the system: the allocator of Windows does that itself.
+pub fn release_free_memory() {}
+
 /// Whether writing to a connection that its peer has closed returns an error instead of ending the process.
 #[must_use]
 pub fn is_sigpipe_ignored() -> bool {

@@ -21,7 +21,7 @@ pub fn export_process(out: &mut Exposition, version: &str) {
     out.family("rallypoint_build_info", MetricKind::Gauge, help).sample(&[("version", version)], 1);
     let start = START.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     out.gauge("rallypoint_process_start_time_seconds", "Start of the process, in seconds since 1970.", start);
-    if let Some(bytes) = resident_bytes() {
+    if let Some(bytes) = rallypoint_udp::resident_memory() {
         out.gauge("rallypoint_process_resident_memory_bytes", "Resident memory of the process.", bytes);
     }
     if let Ok(open) = fs::read_dir("/proc/self/fd") {
@@ -31,13 +31,6 @@ pub fn export_process(out: &mut Exposition, version: &str) {
     if let Some(max) = max_fds() {
         out.gauge("rallypoint_process_max_fds", "Maximum number of open file descriptors.", max);
     }
-}
-
-fn resident_bytes() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes << 10)
 }
 
 fn max_fds() -> Option<u64> {
