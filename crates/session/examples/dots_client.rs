@@ -1,4 +1,4 @@
-//! The terminal client of the dots: arrows steer, lines are chat, Esc leaves.
+//! The terminal client of the dots: arrows steer, lines are chat, Esc leaves. Keys before the login are ignored.
 //!
 //! `cargo run -p rallypoint-session --example dots_client 127.0.0.1:45555 alice`
 //!
@@ -56,8 +56,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         while let Some(key) = if is_terminal { screen.key()? } else { None } {
             match key {
-                Key::Direction(direction) => drop(client.send(POSITIONS, &direction.map(|d| d as u8))?),
-                Key::Line(line) => drop(client.send(CHAT, line.as_bytes())?),
+                Key::Direction(direction) => drop(client.send(POSITIONS, &direction.map(|d| d as u8))),
+                Key::Line(line) => drop(client.send(CHAT, line.as_bytes())),
                 Key::Quit => client.close(),
             }
         }
