@@ -9,6 +9,7 @@ mod codec;
 mod congestion;
 mod datagram_ring;
 mod decryption_failures;
+mod delay_limit;
 mod early_ack_filter;
 mod handle;
 mod left_addresses;
@@ -38,6 +39,7 @@ use crate::{ConnectionConfig, ConnectionStats, DisconnectReason, SendError};
 use closing::{PeerClose, State};
 use congestion::CongestionController;
 use decryption_failures::DecryptionFailures;
+use delay_limit::DelayLimit;
 use early_ack_filter::EarlyAckFilter;
 use loss_meter::LossMeter;
 use optimistic_acks::OptimisticAckDetector;
@@ -122,6 +124,8 @@ struct SendSide {
     resend_budget: ResendBudget,
     redundancy: Redundancy,
     pacer: Pacer,
+    /// Limits a game that has fallen behind.
+    delay_limit: DelayLimit,
     /// The time before which the pacer admits nothing.
     paced_until: Option<Instant>,
     /// A message was refused because the window was full.
@@ -326,6 +330,7 @@ impl Connection {
                 resend_budget: ResendBudget::new(now),
                 redundancy: Redundancy::new(now, config.thin_rate),
                 pacer: Pacer::new(now),
+                delay_limit: DelayLimit::default(),
                 paced_until: None,
                 is_blocked: false,
                 source: Source::default(),

@@ -124,3 +124,23 @@ fn w77_players_who_have_fallen_behind_on_a_full_link_catch_up_together() {
     println!("{after:?}");
     assert!(after.p99 < ms(60), "{after:?}");
 }
+
+#[test]
+fn w123_players_on_a_full_link_catch_up_after_a_dip_without_losses() {
+    for seed in 1..=3 {
+        let mut crowd = Crowd::start(seed, 100, Direction::ToServer, 200, Link::default().delay(ms(25)));
+        let id = crowd.bottleneck;
+        // 90 % load, and a queue of 100 ms.
+        let rate = 11_947_000;
+        crowd.net.set_bottleneck(id, rate, rate as usize / 80);
+        crowd.net.run_for(secs(5));
+        crowd.net.set_bottleneck(id, rate * 3 / 10, rate as usize / 80);
+        crowd.net.run_for(secs(2));
+        crowd.net.set_bottleneck(id, rate, rate as usize / 80);
+        crowd.net.run_for(secs(10));
+        let after = crowd.measure(secs(5));
+        println!("seed {seed}: {after:?}");
+        assert!(after.p99 < ms(750), "seed {seed}: {after:?}");
+        assert!(after.loss < 0.005, "seed {seed}: {after:?}");
+    }
+}

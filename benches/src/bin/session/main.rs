@@ -69,12 +69,14 @@ fn main() -> ExitCode {
     match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => {
             print!("{}", goals());
-            print!("{}{}{}{}{}{}", game(), bulk(), crowd(), modes::tables(), real_sockets(), loopback());
+            print!("{}{}{}{}{}{}", game(), bulk(""), crowd(""), modes::tables(), real_sockets(), loopback());
         }
         ["goals"] => print!("{}", goals()),
         ["game"] => print!("{}", game()),
-        ["bulk"] => print!("{}", bulk()),
-        ["crowd"] => print!("{}", crowd()),
+        ["bulk"] => print!("{}", bulk("")),
+        ["bulk", rows] => print!("{}", bulk(rows)),
+        ["crowd"] => print!("{}", crowd("")),
+        ["crowd", rows] => print!("{}", crowd(rows)),
         ["channels"] => print!("{}", modes::tables()),
         ["sockets"] => print!("{}", real_sockets()),
         ["loopback"] => print!("{}", loopback()),
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
             eprintln!(
                 "expected no argument, or one of goals, game, bulk, crowd, channels, sockets, loopback, instructions"
             );
+            eprintln!("bulk and crowd take a part of the name of rows, such as '150 ms' or '90 %, dip'");
             return ExitCode::from(2);
         }
     }
@@ -134,13 +137,17 @@ fn game() -> String {
     )
 }
 
-fn bulk() -> String {
+/// The rows whose name contains this text.
+fn bulk(rows: &str) -> String {
     let names = [RallypointWide::NAME, NAMES[1], NAMES[2], NAMES[3], QuinnBbr::NAME];
     let ratios = ["to the better of ENet, renet", "to quinn", "the wider one to BBR"];
     let mut table = Table::new(&[&["RTT, loss", NAMES[0]][..], &names, &ratios].concat());
     for rtt in RTT {
         for loss in LOSS {
             let path = format!("{rtt} ms, {} %", loss * 100.0);
+            if !path.contains(rows) {
+                continue;
+            }
             eprintln!("bulk {path}");
             let link = Link::default().delay(ms(rtt) / 2).loss(loss);
             let bulks = [
@@ -165,7 +172,8 @@ fn bulk() -> String {
     )
 }
 
-fn crowd() -> String {
+/// The rows whose name, with that of the disturbance, contains this text.
+fn crowd(rows: &str) -> String {
     let mut text = String::new();
     let mut best = [0; 2];
     let mut cells = 0;
@@ -175,7 +183,11 @@ fn crowd() -> String {
         for players in PLAYERS {
             for load in LOADS {
                 let name = format!("{players}, {:.0} %", load * 100.0);
-                eprintln!("crowd {name}, {}", disturbance.name());
+                let full_name = format!("{name}, {}", disturbance.name());
+                if !full_name.contains(rows) {
+                    continue;
+                }
+                eprintln!("crowd {full_name}");
                 let periods = [
                     crowded_link::measure::<Rallypoint>(players, load, disturbance),
                     crowded_link::measure::<Enet>(players, load, disturbance),

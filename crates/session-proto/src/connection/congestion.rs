@@ -167,6 +167,8 @@ pub(crate) struct CongestionController {
     /// The shortest delay of the first rounds, and the number of events at which that tells a flow that came late.
     first_base: Option<Duration>,
     latecomer_events: u8,
+    /// Whether the queue was much shorter than the path at the last congestion event.
+    has_short_queue: bool,
     losses: LossHistory,
     trial: Option<Trial>,
     /// Whether slow start was ended by losses that may have been random.
@@ -211,6 +213,7 @@ impl CongestionController {
             follows_slow_start: false,
             first_base: None,
             latecomer_events: LATECOMER_EVENTS,
+            has_short_queue: false,
             losses: LossHistory::default(),
             trial: None,
             is_doubted: false,
@@ -297,14 +300,17 @@ impl CongestionController {
     }
 
     /// More of what was in flight at the last congestion event is lost. When the event was noticed, only the first losses were
-    /// known, which do not show how much too large the window was.
+    /// known, which do not show how much too large the window was. Of flows that begin together, most know no path without a
+    /// queue, so in doubt that holds without a queue as well: at most what arrived fits into the path.
     fn on_further_losses(&mut self, event: LossEvent, rtt: &RttEstimator) {
         let Some(undo) = &mut self.undo else { return };
         let was_heavy = undo.is_heavy();
         undo.losses += event.datagrams;
         undo.lost_bytes += if event.is_silent || event.is_requested { 0 } else { event.bytes };
-        if undo.is_heavy() && !was_heavy && rtt.has_queue() {
-            self.window = self.window.min(HEAVY_DECREASE * undo.used).max(MIN_WINDOW);
+        let is_new = !was_heavy && rtt.has_queue();
+        if undo.is_heavy() && (is_new || self.is_doubted) {
+            let arrived = if self.is_doubted { undo.used - undo.lost_bytes as f64 } else { f64::INFINITY };
+            self.window = self.window.min(HEAVY_DECREASE * undo.used).min(arrived).max(MIN_WINDOW);
             self.threshold = self.threshold.min(self.window);
             self.epoch = None;
         }
@@ -426,6 +432,7 @@ impl CongestionController {
             let held = self.last_rate() * rtt.base().as_secs_f64() / (1.0 - self.losses.floor());
             (held / used).clamp(LONG_QUEUE_DECREASE, MIN_DECREASE)
         };
+        self.has_short_queue = used > SMALL_WINDOW && rtt.excess_delay() < rtt.base() * 5 / 8;
         self.follows_slow_start = self.threshold.is_infinite() || self.conservative_until > 0;
         // Fast convergence: a flow whose share shrinks releases more of it.
         let is_shrinking = used < self.max_window && !is_latecomer;

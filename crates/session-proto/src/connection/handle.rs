@@ -118,7 +118,8 @@ impl Connection {
             if acked.is_copied {
                 self.send.redundancy.on_copied_message(now, acked.is_first_lost);
             }
-            if let Some(lost) = acked.first_lost {
+            // What a stream loses that has to wait for the window was probably dropped from a queue, where copies do harm.
+            if let Some(lost) = acked.first_lost.filter(|lost| !lost || !self.congestion.is_limited()) {
                 self.send.redundancy.on_first_transmission(now, lost, self.rtt.smoothed());
             }
             acked_bytes += acked.len;
@@ -158,6 +159,9 @@ impl Connection {
             // With a full window, only resends are in flight for a while.
             self.rtt.on_ambiguous_ack(now, now.saturating_duration_since(newest.first_sent_at));
         }
+        let backlog = self.game_backlog();
+        let in_flight = self.send.buffer.in_flight() + acked_bytes;
+        self.send.delay_limit.on_ack(now, acked_bytes, in_flight, backlog, &self.rtt);
         self.congestion.on_acks_done(now, &newest, acked_bytes, &self.rtt);
         if self.send.optimistic_acks.withheld().is_some() {
             self.check_withheld(now);

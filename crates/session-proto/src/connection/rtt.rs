@@ -39,6 +39,9 @@ const DOUBT_ROUND_TRIPS: u32 = 4;
 const RECENT_SAMPLES: u8 = 4;
 const RECENT_GROUPS: u8 = 2;
 
+/// Number of samples by which a thin stream notices a queue early.
+const LAST_SAMPLES: usize = 3;
+
 /// Number of those over which their range is taken, twice that at most. A delay is calm if it varies by less than this.
 const RANGE_COUNT: u8 = 8;
 const EMPTY_RANGE: [Duration; 2] = [Duration::MAX, Duration::ZERO];
@@ -69,6 +72,8 @@ pub(crate) struct RttEstimator {
     /// The smallest of the last complete [`RECENT_SAMPLES`], and of those since.
     recent: [Duration; 2],
     recent_count: u8,
+    /// The last samples.
+    last: [Duration; LAST_SAMPLES],
     recent_groups: u8,
     bursts: AckBursts,
     /// The smallest and the largest of the last complete [`RECENT_SAMPLES`], before a time and since.
@@ -105,6 +110,7 @@ impl RttEstimator {
             base: None,
             recent: [Duration::MAX; 2],
             recent_count: 0,
+            last: [Duration::ZERO; _],
             recent_groups: 0,
             bursts: AckBursts::default(),
             range: [EMPTY_RANGE; 2],
@@ -151,6 +157,8 @@ impl RttEstimator {
             }
             self.recent_groups = self.recent_groups.saturating_add(1);
         }
+        self.last.rotate_left(1);
+        self.last[LAST_SAMPLES - 1] = rtt;
         self.recent[1] = self.recent[1].min(rtt);
         self.recent_count = self.recent_count.saturating_add(1);
     }
@@ -242,6 +250,7 @@ impl RttEstimator {
     pub fn forget_path(&mut self) {
         self.min = None;
         self.base = None;
+        self.last = [Duration::ZERO; _];
         self.recent = [Duration::MAX; 2];
         self.recent_count = 0;
         self.recent_groups = 0;
@@ -283,6 +292,12 @@ impl RttEstimator {
         if recent == Duration::MAX { Duration::ZERO } else { recent.saturating_sub(self.base()) }
     }
 
+    /// The same by the last samples alone, which show a queue sooner, and jitter as well.
+    pub fn last_excess_delay(&self) -> Duration {
+        let min = self.last.iter().min().copied().unwrap_or_default();
+        min.saturating_sub(self.base() + self.frame_delay())
+    }
+
     /// How long a round trip may wait for a frame, on this side and at the peer (W80).
     pub fn frame_delay(&self) -> Duration {
         self.poll_interval + self.bursts.hold_time()
@@ -300,7 +315,21 @@ impl RttEstimator {
 
     /// Whether the round-trip time shows a queue to a stream that sends little, whose acks may be delayed.
     pub fn has_thin_queue(&self) -> bool {
-        self.excess_delay() > self.base() / 4 + MIN_SLACK
+        self.excess_delay() > self.thin_queue_delay()
+    }
+
+    /// The same by the last samples alone.
+    pub fn has_new_thin_queue(&self) -> bool {
+        self.last_excess_delay() > self.thin_queue_delay()
+    }
+
+    /// Whether the last samples show next to no queue.
+    pub fn has_no_thin_queue(&self) -> bool {
+        2 * self.last_excess_delay() < self.thin_queue_delay()
+    }
+
+    fn thin_queue_delay(&self) -> Duration {
+        self.base() / 4 + MIN_SLACK
     }
 
     /// Whether the queue adds so much that copies would do harm: a quarter of the path's delay and 5 ms.

@@ -257,7 +257,13 @@ impl Connection {
     fn fits_window(&self, number: MessageNumber) -> bool {
         let in_flight = self.send.buffer.in_flight();
         let len = self.send.buffer.datagram_len(number) as u64;
-        in_flight == 0 || in_flight + len <= self.congestion.window()
+        in_flight == 0 || in_flight + len <= self.send.delay_limit.apply(self.congestion.window())
+    }
+
+    /// Number of messages of a game that wait for the window or the pacer.
+    pub(super) fn game_backlog(&self) -> usize {
+        let is_game = self.congestion.is_limited() && self.send.redundancy.is_thin();
+        if is_game { self.send.short_backlog() } else { 0 }
     }
 
     /// The next message that recovery sends regardless of the congestion window.

@@ -4,9 +4,10 @@ use super::{CongestionController, DECREASE, Epoch, SMALL_WINDOW};
 use crate::connection::rtt::RttEstimator;
 use std::time::{Duration, Instant};
 
-/// The size of the segments that growth is counted in, in bytes, and the same while the queue is longer than the path. Large
-/// ones let a flow that comes second catch up; small ones let a flow that came first give way.
+/// The size of the segments that growth is counted in, in bytes; the same if the queue is much shorter than the path, and while
+/// it is longer. Large ones let a flow that comes second catch up; small ones let a flow that came first give way.
 const SEGMENT: f64 = 3_000.0;
+const SHORT_QUEUE_SEGMENT: f64 = 2_000.0;
 const LONG_QUEUE_SEGMENT: f64 = 1_000.0;
 
 /// Constants of RFC 9438: the scale of the cubic function in segments per cubed second, and the growth per round trip that makes
@@ -81,7 +82,13 @@ impl CongestionController {
                 return;
             }
         }
-        let segment = if rtt.excess_delay() > rtt.base() { LONG_QUEUE_SEGMENT } else { SEGMENT };
+        let segment = if rtt.excess_delay() > rtt.base() {
+            LONG_QUEUE_SEGMENT
+        } else if self.has_short_queue {
+            SHORT_QUEUE_SEGMENT
+        } else {
+            SEGMENT
+        };
         let window = self.window;
         let max_window = &mut self.max_window;
         let epoch = self.epoch.get_or_insert_with(|| {
