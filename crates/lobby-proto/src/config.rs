@@ -61,7 +61,7 @@ pub struct Caps {
     /// Lobbies that the servers of one network (/24 or /48) can open. At least 1; default 100.
     pub lobbies_per_network: usize,
     /// Memory use of all servers in bytes: two to four times the size of their data, plus 1,200 bytes each; long ones, with more
-    /// than 512 bytes or with texts of so many bytes on pages, count up to 25 times. At least 1 MiB; default 2 GiB.
+    /// than 512 bytes in all or in the texts on pages, count up to 25 times. At least 1 MiB; default 2 GiB.
     pub memory: usize,
 }
 

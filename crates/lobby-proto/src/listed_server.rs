@@ -202,9 +202,9 @@ const MAX_SHOWN: usize = 5 * 256;
 /// servers have 200 to 500.
 const USUAL: usize = 512;
 
-/// Number of further copies of what is longer, of the block and of its texts. While servers change faster than pages are rendered, earlier versions of them are
-/// held by the events that announce the changes, by the snapshots that are read, and by the replies and pages that are replaced;
-/// and the allocator cannot use all the room that they leave.
+/// Number of further copies of what exceeds that size, of the block and of its texts. While servers change faster than pages are
+/// rendered, earlier versions of them are held by the events that announce the changes, by the snapshots that are read, and by
+/// the replies and pages that are replaced; and the allocator cannot use all the room that they leave.
 const FURTHER_BLOCKS: usize = 4;
 const FURTHER_TEXTS: usize = 8;
 

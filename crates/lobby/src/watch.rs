@@ -162,7 +162,7 @@ impl WatchContext {
     }
 
     /// Probes a server at those addresses that may be listed, and lists it if it replies. A name may resolve to an address of
-    /// the lobby's own network: whoever owns the name decides that, so no probe is sent there unless such servers are listed.
+    /// the lobby's own network: the owner of the name decides that, so no probe is sent there unless such servers are listed.
     async fn check(&self, target: &WatchTarget, addrs: &[SocketAddr], state: &mut WatchState) -> WatchStatus {
         let mut allowed = Vec::new();
         let mut refused = None;

@@ -216,7 +216,7 @@ fn table() -> Vec<Setting> {
             "Maximum number of lobbies without a name opened by one network (IPv4 /24, IPv6 /48).";
         LIVE "caps.memory": number(1 << 20..=1 << 40) => registry.caps.memory,
             "Maximum memory for all servers in bytes: two to four times the size of the registrations, plus 1200 bytes \
-             each; long ones, with more than 512 bytes or with texts of so many bytes on pages, count up to 25 times. The \
+             each; long ones, with more than 512 bytes in all or in the texts on pages, count up to 25 times. The \
              default is a quarter of the system's memory, at most 2 GiB.";
 
         LIVE "checks.enabled": BoolType => registry.checks.enabled,

@@ -115,7 +115,7 @@ impl ReceiveChannel {
         self.max_size
     }
 
-    /// Accepts a whole message if it is the next one, nothing waits for it, and the peer has to be told nothing. That is the case
+    /// Accepts a whole message if it is the next one, nothing waits for it, and no report to the peer is due. That is the case
     /// of almost every message on a good network; all others are for [`handle_message`](Self::handle_message).
     #[inline(always)]
     pub fn accept_next(&mut self, sequence: u16, length: usize) -> bool {

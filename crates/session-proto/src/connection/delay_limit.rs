@@ -1,21 +1,21 @@
 //! Lets games that have fallen behind catch up without filling the queue (W123).
 //!
-//! When a link that many players share has been slow for a while, each of them has a backlog. Their congestion windows together fill
-//! the queue until it overflows, and who loses what is a matter of chance: some catch up at once, and others fall further behind
-//! because they wait for what was lost. So such a stream limits its bytes in flight by delay (like FAST TCP): to what the path
+//! When a link that many players share has been slow for a while, each of them has a backlog. Their congestion windows together
+//! fill the queue until it overflows, and chance decides what is lost: some players catch up at once, and others fall further
+//! behind because they wait for what was lost. So such a stream limits its bytes in flight by delay (like FAST TCP): to what the path
 //! holds without a queue, and a few datagrams in the queue. The longer the backlog, the more those are, and the larger the
 //! share of the link, so that all players catch up at the same time, and nothing is lost.
 //!
-//! Other traffic that fills the queue would take the whole link from a stream that gives way to delay. That shows by
-//! a backlog that grows in spite of the limit, or because of it: then there is none for a while.
+//! Other traffic that fills the queue would take the whole link from a stream that gives way to delay. That shows by a backlog
+//! that grows in spite of the limit, or because of it: then the limit is lifted for a while.
 
 use super::rtt::RttEstimator;
 use std::time::{Duration, Instant};
 
-/// Number of messages from which on a backlog is one.
+/// Smallest backlog that is limited, in messages.
 const MIN_BACKLOG: usize = 32;
 
-/// Number of bytes in the queue, and how many more for every message that waits, up to a number of them.
+/// Number of bytes in the queue that the limit aims at, and that number for each message that waits, up to `MAX_COUNTED`.
 const QUEUED: f64 = 448.0;
 const QUEUED_PER_MESSAGE: f64 = 6.0;
 const MAX_COUNTED: usize = 128;
@@ -26,8 +26,8 @@ const MIN_LIMIT: f64 = 508.0;
 /// The part of the difference to its target by which the limit changes per round trip.
 const GAIN: f64 = 0.5;
 
-/// Number of messages by which the backlog may grow under the limit, and how long there is none after that: twice as long each
-/// time, until the backlog is gone.
+/// Number of messages by which the backlog may grow under the limit, and for how long the limit is lifted after that: twice as
+/// long each time, until the backlog is gone.
 const MAX_INCREASE: usize = 32;
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
@@ -37,7 +37,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(60);
 pub(crate) struct DelayLimit {
     /// Maximum number of bytes in flight, while there is a limit.
     limit: Option<f64>,
-    /// The shortest backlog since then.
+    /// The shortest backlog since the limit was set.
     min_backlog: usize,
     paused_until: Option<Instant>,
     pause: Duration,

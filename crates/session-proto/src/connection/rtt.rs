@@ -72,7 +72,7 @@ pub(crate) struct RttEstimator {
     /// The smallest of the last complete [`RECENT_SAMPLES`], and of those since.
     recent: [Duration; 2],
     recent_count: u8,
-    /// The last samples.
+    /// The last samples, the newest at the end; zero before there are as many.
     last: [Duration; LAST_SAMPLES],
     recent_groups: u8,
     bursts: AckBursts,
@@ -292,7 +292,7 @@ impl RttEstimator {
         if recent == Duration::MAX { Duration::ZERO } else { recent.saturating_sub(self.base()) }
     }
 
-    /// The same by the last samples alone, which show a queue sooner, and jitter as well.
+    /// The excess delay by the last [`LAST_SAMPLES`] alone, which show a queue sooner, and jitter as well.
     pub fn last_excess_delay(&self) -> Duration {
         let min = self.last.iter().min().copied().unwrap_or_default();
         min.saturating_sub(self.base() + self.frame_delay())
@@ -318,16 +318,17 @@ impl RttEstimator {
         self.excess_delay() > self.thin_queue_delay()
     }
 
-    /// The same by the last samples alone.
+    /// Whether the last samples show such a queue, which may have just begun.
     pub fn has_new_thin_queue(&self) -> bool {
         self.last_excess_delay() > self.thin_queue_delay()
     }
 
-    /// Whether the last samples show next to no queue.
+    /// Whether the last samples show less than half of such a queue.
     pub fn has_no_thin_queue(&self) -> bool {
         2 * self.last_excess_delay() < self.thin_queue_delay()
     }
 
+    /// The excess delay above which a stream that sends little sees a queue.
     fn thin_queue_delay(&self) -> Duration {
         self.base() / 4 + MIN_SLACK
     }

@@ -253,7 +253,8 @@ impl Connection {
         pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, short_backlog(buffer, source) > 0))
     }
 
-    /// Whether the congestion window has room for a message. A single one always fits: the pacer limits those.
+    /// Whether the congestion window, and the limit by delay (W123), have room for a message. A single one always fits: the pacer
+    /// limits those.
     fn fits_window(&self, number: MessageNumber) -> bool {
         let in_flight = self.send.buffer.in_flight();
         let len = self.send.buffer.datagram_len(number) as u64;

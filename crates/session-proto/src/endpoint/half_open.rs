@@ -27,7 +27,7 @@ pub(super) struct HalfOpenLogin {
     pub rand: Rand,
     /// The secret from which the keys of an encrypted session are derived.
     pub secret: Option<Secret>,
-    /// Whether it is probably not forged (W65).
+    /// How probable it is that it is not forged (W65, W83).
     pub trust: LoginTrust,
     /// Whether the client has pinned the server's static key.
     pub is_pinned: bool,
@@ -80,8 +80,8 @@ impl HalfOpenTable {
         self.by_uid.contains_key(&uid)
     }
 
-    /// Whether a slot is promised to a login of at least this trust. Promises to others need not be regarded: they are hardly
-    /// ever kept.
+    /// Whether a slot is promised to a login of at least this trust. Promises to less trusted logins are disregarded: they
+    /// are hardly ever kept.
     pub fn is_promised(&self, index: SlotIndex, trust: LoginTrust) -> bool {
         self.promises[trust as usize..].iter().any(|promises| promises[usize::from(index)] > 0)
     }

@@ -134,7 +134,7 @@ impl Endpoint {
         Ok(reply)
     }
 
-    /// Takes an encrypted login out of their budget.
+    /// Charges an encrypted login to the budget (W65), or answers it with a cookie (W83).
     fn admit_encrypted(
         &mut self,
         now: Instant,

@@ -103,7 +103,7 @@ impl LoginAdmission {
         }
     }
 
-    /// Takes a login out of the budget.
+    /// Charges a login to the budget. `cookie` is the one that it contains, valid or not.
     pub fn admit(&mut self, now: Instant, id: &LoginId, cookie: Option<LoginCookie>) -> Result<LoginTrust, Overloaded> {
         let ip = id.0.ip();
         let network = Net::of(ip);

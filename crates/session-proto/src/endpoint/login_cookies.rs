@@ -14,7 +14,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Time for which a key makes cookies. They stay valid for as long again; a login ends after 5 s.
+/// Time for which a key makes cookies. It is replaced by the first cookie after that, and verifies cookies for as long again: a
+/// cookie is valid for one to three times this long. A login ends after 5 s.
 const KEY_LIFETIME: Duration = Duration::from_secs(30);
 
 /// Makes and verifies cookies.
@@ -47,7 +48,7 @@ impl LoginCookies {
         cookie
     }
 
-    /// Whether a cookie was sent to this address in the last minute.
+    /// Whether this is the cookie of this address under a key that is still in use.
     pub fn is_valid(&self, now: Instant, ip: IpAddr, cookie: LoginCookie) -> bool {
         let Some(keys) = &self.keys else { return false };
         let is_hash = |key| constant_time::verify_slices_are_equal(&hash(key, ip).0, &cookie.0).is_ok();
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn w83_a_cookie_is_valid_for_its_address_and_for_half_a_minute_to_a_minute() {
+    fn w83_a_cookie_is_valid_for_its_address_and_for_a_limited_time() {
         let start = Instant::now();
         let mut rng = SecretRng::new([1; 32]);
         let mut cookies = LoginCookies::new();
