@@ -167,7 +167,7 @@ pub(crate) struct CongestionController {
     /// The shortest delay of the first rounds, and the number of events at which that tells a flow that came late.
     first_base: Option<Duration>,
     latecomer_events: u8,
-    /// Whether the queue was much shorter than the path at the last congestion event.
+    /// Whether the window was not small at the last congestion event, and the queue shorter than 5/8 of the path's delay.
     has_short_queue: bool,
     losses: LossHistory,
     trial: Option<Trial>,
