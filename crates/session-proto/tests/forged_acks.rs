@@ -101,7 +101,8 @@ fn w62_a_stream_of_forged_acks_does_not_slow_a_download() {
     }
 }
 
-/// Goodput of the first 6 s of a download, with RTT 20 or 150 ms and an empty queue at first, relative to one without forged acks.
+/// Goodput of the first 6 s of a download, with this RTT in milliseconds and an empty queue at first, relative to one without
+/// forged acks.
 fn goodput_with_forged_acks(rtt: u64, encryption: &Encryption, forge: impl Fn(u32, u32) -> Vec<u32>) -> f64 {
     let run = |is_forged: bool| {
         let link = Link::default().delay(ms(rtt) / 2).bottleneck(16_000_000, 2_000 * rtt as usize);
