@@ -9,10 +9,14 @@
 //! began. Random loss takes the same share of whatever is sent; a share that has grown is congestion. And a loss that turns
 //! out to have been a late ack is undone.
 
+mod delivery_rate;
 mod growth;
 mod loss_history;
 
+pub(crate) use delivery_rate::DeliverySnapshot;
+
 use super::{ack_effect::AckedMessage, rtt::RttEstimator};
+use delivery_rate::DeliveryRate;
 use loss_history::{LossHistory, LossSample};
 use std::time::{Duration, Instant};
 
@@ -82,19 +86,6 @@ const EVENT_ROUNDS: u64 = 2;
 const TRIAL_ROUNDS: u64 = 2;
 const TRIAL_LOSSES: f64 = 8.0;
 
-/// Number of rounds for which a measured rate is valid.
-const RATE_ROUNDS: usize = 10;
-
-/// Delivery state at the time a datagram is sent, from which its ack derives a delivery rate.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DeliverySnapshot {
-    sent_at: Instant,
-    delivered: u64,
-    delivered_at: Instant,
-    first_sent_at: Instant,
-    app_limited: bool,
-}
-
 /// Losses that were detected together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LossEvent {
@@ -149,6 +140,40 @@ struct Trial {
     loss: f64,
 }
 
+/// Recognises a flow that came when others had filled the queue.
+#[derive(Clone, Copy, Debug)]
+struct Latecomer {
+    /// The shortest delay of the first rounds.
+    first_base: Option<Duration>,
+    /// Number of further events that shrink its window only a little.
+    events: u8,
+}
+
+impl Default for Latecomer {
+    fn default() -> Self {
+        Self { first_base: None, events: LATECOMER_EVENTS }
+    }
+}
+
+impl Latecomer {
+    fn on_round(&mut self, is_in_slow_start: bool, rtt: &RttEstimator) {
+        if is_in_slow_start || self.first_base.is_none() {
+            self.first_base = Some(self.first_base.map_or(rtt.base(), |first| first.min(rtt.base())));
+        }
+    }
+
+    /// Whether this event shrinks the window of a flow that came late only a little. `loss` is the share that is lost at random.
+    fn takes_little_away(&mut self, used: f64, loss: f64, rtt: &RttEstimator) -> bool {
+        // Where round trips wait for frames, or losses are random, the delay says less about others.
+        let is_clear = rtt.frame_delay().is_zero() && loss < MAX_LATECOMER_LOSS;
+        let is_late = is_clear && self.first_base.is_some_and(|first| rtt.base() + first / 16 < first);
+        let is_large = used > LATECOMER_WINDOW && rtt.base() > LATECOMER_DELAY;
+        let is_latecomer = is_late && is_large && self.events > 0;
+        self.events -= u8::from(is_latecomer);
+        is_latecomer
+    }
+}
+
 /// Decides how fast to send and how much may be in flight.
 #[derive(Debug)]
 pub(crate) struct CongestionController {
@@ -164,9 +189,7 @@ pub(crate) struct CongestionController {
     undo: Option<Undo>,
     /// Whether the last congestion event was the first one after slow start.
     follows_slow_start: bool,
-    /// The shortest delay of the first rounds, and the number of events at which that tells a flow that came late.
-    first_base: Option<Duration>,
-    latecomer_events: u8,
+    latecomer: Latecomer,
     /// Whether the window was not small at the last congestion event, and the queue shorter than 5/8 of the path's delay.
     has_short_queue: bool,
     losses: LossHistory,
@@ -184,23 +207,11 @@ pub(crate) struct CongestionController {
     is_limited: bool,
     /// Number of messages of a short backlog.
     backlog: f64,
-    /// Number of bytes acked.
-    delivered: u64,
-    delivered_at: Instant,
-    first_sent_at: Instant,
-    /// Samples of datagrams sent before this many bytes were delivered say nothing about the path: the application had
-    /// too little to send.
-    app_limited_until: u64,
-    round: u64,
-    /// The round ends when a datagram is acked that was sent after this many bytes were delivered.
-    round_ends_at: u64,
+    delivery: DeliveryRate,
     /// Largest number of bytes in flight in the last round and in this one.
     peaks: [u64; 2],
-    /// Maximum delivery rate of each of the last rounds, in bytes per second.
-    rates: [f64; RATE_ROUNDS],
 }
 
-// Indexing in this file cannot fail: indices are taken modulo the length of their array.
 impl CongestionController {
     pub fn new(now: Instant) -> Self {
         Self {
@@ -211,8 +222,7 @@ impl CongestionController {
             recovery_end: 0,
             undo: None,
             follows_slow_start: false,
-            first_base: None,
-            latecomer_events: LATECOMER_EVENTS,
+            latecomer: Latecomer::default(),
             has_short_queue: false,
             losses: LossHistory::default(),
             trial: None,
@@ -223,36 +233,20 @@ impl CongestionController {
             queueless_rounds: 0,
             is_limited: false,
             backlog: 0.0,
-            delivered: 0,
-            delivered_at: now,
-            first_sent_at: now,
-            app_limited_until: 0,
-            round: 0,
-            round_ends_at: 0,
+            delivery: DeliveryRate::new(now, 0),
             peaks: [0; _],
-            rates: [0.0; _],
         }
     }
 
     /// A datagram is sent; `in_flight` are the bytes in flight before it.
     pub fn on_send(&mut self, now: Instant, in_flight: u64, len: u64) -> DeliverySnapshot {
-        if in_flight == 0 {
-            self.first_sent_at = now;
-            self.delivered_at = now;
-        }
         self.peaks[1] = self.peaks[1].max(in_flight + len);
-        DeliverySnapshot {
-            sent_at: now,
-            delivered: self.delivered,
-            delivered_at: self.delivered_at,
-            first_sent_at: self.first_sent_at,
-            app_limited: self.delivered <= self.app_limited_until && self.app_limited_until > 0,
-        }
+        self.delivery.on_send(now, in_flight)
     }
 
     /// There is nothing to send although the window would allow more.
     pub fn on_app_limited(&mut self, in_flight: u64) {
-        self.app_limited_until = (self.delivered + in_flight).max(1);
+        self.delivery.on_app_limited(in_flight);
         self.is_limited = false;
     }
 
@@ -270,15 +264,14 @@ impl CongestionController {
 
     /// A datagram is acked.
     pub fn on_ack(&mut self, now: Instant, len: u64) {
-        self.delivered += len;
-        self.delivered_at = now;
+        self.delivery.on_ack(now, len);
         self.losses.acked += 1;
     }
 
     /// Datagrams are lost.
     pub fn on_losses(&mut self, event: LossEvent, rtt: &RttEstimator) {
         self.losses.lost += if event.has_timed_out { 0 } else { event.datagrams };
-        self.lost_in = self.round;
+        self.lost_in = self.delivery.round();
         if event.newest_order < self.recovery_end {
             return self.on_further_losses(event, rtt);
         }
@@ -288,7 +281,7 @@ impl CongestionController {
             return self.losses.discard_sample();
         }
         let is_doubtful = self.is_limited
-            && self.round < DOUBT_ROUNDS
+            && self.delivery.round() < DOUBT_ROUNDS
             && self.window < AMBIGUOUS_WINDOW
             && rtt.is_calm() != Some(true);
         let was_first = self.threshold.is_infinite();
@@ -333,11 +326,10 @@ impl CongestionController {
     /// bytes that are newly acked.
     pub fn on_acks_done(&mut self, now: Instant, acked: &AckedMessage, bytes: u64, rtt: &RttEstimator) {
         let Some(newest) = acked.snapshot else { return };
-        self.first_sent_at = self.first_sent_at.max(newest.sent_at);
-        if newest.delivered >= self.round_ends_at {
+        if self.delivery.ends_round(newest) {
             self.start_round(rtt);
         }
-        self.measure(now, newest, rtt);
+        self.delivery.measure(now, newest, rtt.min());
         if newest.app_limited {
             self.epoch = None;
         } else if acked.order >= self.recovery_end {
@@ -348,29 +340,20 @@ impl CongestionController {
     /// The path has changed, or nothing has come back for a while: slow start to where the window was. It begins with the
     /// initial window, or with half of what was in flight if there was a queue.
     pub fn on_new_path(&mut self, now: Instant, rtt: &RttEstimator) {
-        let rate = self.rate();
         let used = if rtt.has_queue() { self.used_window() } else { self.window };
         let start = if rtt.has_queue() { used / 2.0 } else { used };
         *self = Self {
             window: start.clamp(MIN_WINDOW, INITIAL_WINDOW as f64),
             threshold: if self.threshold.is_finite() { (DECREASE * used).max(MIN_WINDOW) } else { self.threshold },
             recovery_end: self.recovery_end,
-            delivered: self.delivered,
-            round_ends_at: self.delivered,
+            delivery: self.delivery.on_new_path(now),
             ..Self::new(now)
         };
-        self.rates[0] = rate / 2.0;
     }
 
     /// Delivery rate of the path in bytes per second.
     pub fn rate(&self) -> f64 {
-        self.rates.iter().fold(0.0, |max: f64, &rate| max.max(rate))
-    }
-
-    /// Delivery rate of this round and the last.
-    fn last_rate(&self) -> f64 {
-        let last = self.rates[(self.round.saturating_sub(1)) as usize % RATE_ROUNDS];
-        last.max(self.rates[self.round as usize % RATE_ROUNDS])
+        self.delivery.rate()
     }
 
     /// Rate at which to send, in bytes per second. That of a stream with a short backlog is at least `MIN_IN_FLIGHT` per round
@@ -419,8 +402,8 @@ impl CongestionController {
             lost_bytes: event.bytes,
         };
         self.undo = Some(undo);
-        let is_first = self.round < self.conservative_until;
-        let is_latecomer = !is_first && self.takes_little_away(used, rtt);
+        let is_first = self.delivery.round() < self.conservative_until;
+        let is_latecomer = !is_first && self.latecomer.takes_little_away(used, self.losses.floor(), rtt);
         let decrease = if undo.is_heavy() {
             HEAVY_DECREASE
         } else if used < SMALL_WINDOW {
@@ -429,7 +412,7 @@ impl CongestionController {
             FIRST_DECREASE
         } else {
             // Messages that are lost at random are in flight as well.
-            let held = self.last_rate() * rtt.base().as_secs_f64() / (1.0 - self.losses.floor());
+            let held = self.delivery.last_rate() * rtt.base().as_secs_f64() / (1.0 - self.losses.floor());
             (held / used).clamp(LONG_QUEUE_DECREASE, MIN_DECREASE)
         };
         self.has_short_queue = used > SMALL_WINDOW && rtt.excess_delay() < rtt.base() * 5 / 8;
@@ -442,30 +425,15 @@ impl CongestionController {
         self.epoch = None;
         self.trial = None;
         self.conservative_until = 0;
-        self.reduced_in = self.round;
-    }
-
-    /// Whether this event shrinks the window of a flow that came late only a little.
-    fn takes_little_away(&mut self, used: f64, rtt: &RttEstimator) -> bool {
-        // Where round trips wait for frames, or losses are random, the delay says less about others.
-        let is_clear = rtt.frame_delay().is_zero() && self.losses.floor() < MAX_LATECOMER_LOSS;
-        let is_late = is_clear && self.first_base.is_some_and(|first| rtt.base() + first / 16 < first);
-        let is_large = used > LATECOMER_WINDOW && rtt.base() > LATECOMER_DELAY;
-        let is_latecomer = is_late && is_large && self.latecomer_events > 0;
-        self.latecomer_events -= u8::from(is_latecomer);
-        is_latecomer
+        self.reduced_in = self.delivery.round();
     }
 
     fn start_round(&mut self, rtt: &RttEstimator) {
-        self.round += 1;
-        if self.is_in_slow_start() || self.first_base.is_none() {
-            self.first_base = Some(self.first_base.map_or(rtt.base(), |first| first.min(rtt.base())));
-        }
-        self.round_ends_at = self.delivered;
-        self.rates[self.round as usize % RATE_ROUNDS] = 0.0;
+        self.delivery.start_round();
+        self.latecomer.on_round(self.is_in_slow_start(), rtt);
         self.peaks = [self.peaks[1], 0];
         self.queueless_rounds = if rtt.has_queue() { 0 } else { self.queueless_rounds + 1 };
-        if self.delivered <= self.app_limited_until {
+        if self.delivery.is_app_limited() {
             self.losses.discard_sample();
             self.queueless_rounds = 0;
         } else if self.trial.is_some_and(|trial| !self.losses.expects(trial.loss, TRIAL_LOSSES)) {
@@ -479,14 +447,14 @@ impl CongestionController {
     /// event.
     fn compare_loss(&mut self, sample: LossSample) {
         let LossSample { loss, limit, max } = sample;
-        if self.round <= self.reduced_in + EVENT_ROUNDS {
+        if self.delivery.round() <= self.reduced_in + EVENT_ROUNDS {
             return;
         }
         if loss > max {
             self.window = (HEAVY_DECREASE * self.window).max(MIN_WINDOW);
             self.end_slow_start();
             self.queueless_rounds = 0;
-        } else if let Some(trial) = self.trial.take_if(|trial| self.round >= trial.ends_at) {
+        } else if let Some(trial) = self.trial.take_if(|trial| self.delivery.round() >= trial.ends_at) {
             if loss < trial.loss / 3.0 {
                 self.end_slow_start();
                 self.max_window = 2.0 * self.window;
@@ -494,7 +462,7 @@ impl CongestionController {
         } else if loss > limit && self.trial.is_none() {
             if self.is_in_slow_start() {
                 self.window = (self.window / 2.0).max(MIN_WINDOW);
-                self.trial = Some(Trial { ends_at: self.round + TRIAL_ROUNDS, loss });
+                self.trial = Some(Trial { ends_at: self.delivery.round() + TRIAL_ROUNDS, loss });
             } else {
                 self.max_window = self.window;
                 self.window = (DECREASE * self.window).max(MIN_WINDOW);
@@ -502,25 +470,6 @@ impl CongestionController {
                 self.epoch = None;
             }
             self.queueless_rounds = 0;
-        }
-    }
-
-    fn measure(&mut self, now: Instant, newest: DeliverySnapshot, rtt: &RttEstimator) {
-        let sending = newest.sent_at.saturating_duration_since(newest.first_sent_at);
-        let arriving = now.saturating_duration_since(newest.delivered_at);
-        let interval = sending.max(arriving);
-        // In less than a round trip nothing can have been acked that was sent after the snapshot.
-        if interval < rtt.min() * 7 / 8 || interval.is_zero() {
-            return;
-        }
-        let rate = (self.delivered - newest.delivered) as f64 / interval.as_secs_f64();
-        if !newest.app_limited || rate > self.rate() {
-            let max = &mut self.rates[self.round as usize % RATE_ROUNDS];
-            *max = max.max(rate);
-        } else {
-            // A stream that does not use the path cannot show that the path has become slower.
-            let rate = self.rate();
-            self.rates[self.round as usize % RATE_ROUNDS] = rate;
         }
     }
 }

@@ -66,7 +66,7 @@ impl CongestionController {
             let [min, max] = SLOW_START_QUEUE;
             if rtt.excess_delay() > (rtt.base() / 8).clamp(min, max) {
                 self.end_slow_start();
-                self.conservative_until = self.round + CONSERVATIVE_ROUNDS;
+                self.conservative_until = self.delivery.round() + CONSERVATIVE_ROUNDS;
             } else if self.trial.is_some() {
                 return;
             } else {
@@ -101,7 +101,7 @@ impl CongestionController {
         let target = CUBIC_SCALE * segment * time * time * time + self.max_window;
         epoch.reno_window += RENO_GROWTH * segment * acked / window;
         let per_round = (target - window).max(epoch.reno_window - window).max(0.0);
-        let per_round = if self.round < self.conservative_until && rtt.excess_delay() < rtt.base() * 5 / 8 {
+        let per_round = if self.delivery.round() < self.conservative_until && rtt.excess_delay() < rtt.base() * 5 / 8 {
             CONSERVATIVE_GROWTH * window
         } else if self.is_path_free(rtt) {
             QUEUELESS_GROWTH * window
@@ -117,7 +117,7 @@ impl CongestionController {
     /// Whether there is room on the path.
     fn is_path_free(&self, rtt: &RttEstimator) -> bool {
         let is_lossy = self.window < SMALL_WINDOW
-            && self.round < self.lost_in + u64::from(FREE_ROUNDS)
+            && self.delivery.round() < self.lost_in + u64::from(FREE_ROUNDS)
             && rtt.is_calm() != Some(true);
         let rounds = if is_lossy {
             LOSSY_FREE_ROUNDS
