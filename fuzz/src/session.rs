@@ -1,8 +1,8 @@
 //! Session datagrams of both sides: a parsed datagram is emitted byte for byte (S1).
 
-use rallypoint_wire::session::{ClientDatagram, KeyOffer, ServerDatagram};
+use rallypoint_wire::session::{ClientDatagram, CookieReply, KeyOffer, LoginCookie, ServerDatagram};
 
-/// Parses the bytes as a datagram of a client, as one of a server, and as an offered key.
+/// Parses the bytes as a datagram of a client, as one of a server, and as a key field of either.
 pub fn run(data: &[u8]) {
     let mut emitted = Vec::new();
     if let Ok(message) = ClientDatagram::parse(data) {
@@ -20,5 +20,9 @@ pub fn run(data: &[u8]) {
     }
     if let Some((field, _)) = data.split_first_chunk() {
         let _ = KeyOffer::parse(field);
+        let _ = LoginCookie::of_login(field);
+        if let Some(reply) = CookieReply::parse(field) {
+            assert_eq!(reply.to_field(), *field);
+        }
     }
 }

@@ -67,7 +67,7 @@ const STEPS: &[Step] = &[
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::cargo("tests", "all tests, with a part of the seeds", &["nextest run --workspace --no-tests=fail"])
         .elsewhere(&[concat!("nextest run --no-tests=fail ", portable_packages!())])
-        .env(SEEDS, "500")
+        .env(SEEDS, "250")
         .takes(510)
         .only_in(&[Extent::Normal]),
     Step::cargo("all-tests", "all tests, with all seeds", &["nextest run --workspace --no-tests=fail"])

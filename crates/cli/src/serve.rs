@@ -80,7 +80,7 @@ impl Server {
             Some(node) => Some(node.start(&service).await.map_err(CommandError::failed)?),
             None => None,
         };
-        tokio::spawn(free_memory::release(service.memory_cap()));
+        tokio::spawn(free_memory::release(service.clone()));
         let recording = Recording::start(&service, &self.settings.history, &data_dir);
         let export = export::start(&self.settings, &service, &data_dir)?;
         let web = self.start_web(&service, recording.as_ref(), export.as_ref())?;

@@ -34,7 +34,7 @@ use std::{
     num::NonZeroU16,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
 };
@@ -71,8 +71,8 @@ struct Inner {
     registry: RegistryHandle,
     list: ListService,
     saves: save::SharedSaveStats,
-    /// The memory cap at the start.
-    memory: usize,
+    /// The memory cap.
+    memory: AtomicUsize,
     check_bytes: Arc<AtomicU64>,
     descriptors: Descriptors,
     /// `None` without a data directory.
@@ -157,10 +157,10 @@ impl LobbyService {
         self.0.list.stats()
     }
 
-    /// The memory cap of the registry at the start, in bytes. Other parts of the program derive their own bounds from it.
+    /// The memory cap of the registry, in bytes. Other parts of the program derive their own bounds from it.
     #[must_use]
     pub fn memory_cap(&self) -> usize {
-        self.0.memory
+        self.0.memory.load(Relaxed)
     }
 
     /// Counters of saves to the data directory.
@@ -223,7 +223,10 @@ impl LobbyService {
     /// Replaces the configuration of the registry; all servers stay listed unless the new one forbids it. Ignored after a
     /// shutdown.
     pub async fn set_config(&self, config: Config) -> Result<(), RegistryConfigError> {
-        self.0.registry.set_config(self.0.descriptors.limit_config(config)).await
+        let memory = config.caps.memory;
+        self.0.registry.set_config(self.0.descriptors.limit_config(config)).await?;
+        self.0.memory.store(memory, Relaxed);
+        Ok(())
     }
 
     /// Watches these servers and no others: they do not register themselves, and are listed while they reply to probes.

@@ -12,7 +12,7 @@ use std::{
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (encryption, size) in [(Encryption::Plain, 400), (Encryption::Encrypted, 400), (Encryption::Plain, 32)] {
         let name = format!("{encryption:?}, {size} bytes");
-        let (wall, stats) = run(encryption, size, 2_000_000)?;
+        let (wall, stats) = run(encryption, size, 400_000)?;
         let rate = stats.messages_sent as f64 / wall.as_secs_f64() / 1e6;
         println!("{name}: {rate:.2} million messages per second, {} resends", stats.resends);
     }

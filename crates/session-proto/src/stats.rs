@@ -66,6 +66,8 @@ pub struct EndpointStats {
     pub logins_granted: u64,
     /// Logins answered with a refusal.
     pub logins_refused: u64,
+    /// Encrypted logins that came in a flood of them and were answered with a cookie (W83).
+    pub logins_deferred: u64,
     /// Half-open logins that were evicted by newer ones.
     pub logins_evicted: u64,
     /// Sessions with channels that ended because the player's version or table of channels is another one, or because its hello

@@ -35,6 +35,10 @@ pub fn write(workspace: &Workspace, package: &str, file: &Path) -> Result<(), St
             texts.entry(text).or_default().push(library);
         }
     }
+    if texts.is_empty() {
+        let reason = "the sources of the libraries are not in Cargo's registry, so their licences cannot be collected: run cargo fetch";
+        return Err(Stop::Failed(reason.into()));
+    }
     files::write(file, format(&libraries, &texts).as_bytes())
 }
 

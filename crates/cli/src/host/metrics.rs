@@ -120,10 +120,15 @@ fn exposition(stats: &EndpointStats) -> String {
     for (kind, count) in [("malformed", stats.malformed), ("stray", stats.strays)] {
         family.sample(&[("kind", kind)], count);
     }
-    let help = "Logins by result; evicted ones were displaced by others before their first message.";
+    let help = "Logins by result; deferred ones came in a flood and were answered with a cookie, evicted ones were displaced by \
+                others before their first message.";
     let mut family = out.family("rallypoint_session_logins_total", MetricKind::Counter, help);
-    let logins =
-        [("granted", stats.logins_granted), ("refused", stats.logins_refused), ("evicted", stats.logins_evicted)];
+    let logins = [
+        ("granted", stats.logins_granted),
+        ("refused", stats.logins_refused),
+        ("deferred", stats.logins_deferred),
+        ("evicted", stats.logins_evicted),
+    ];
     for (result, count) in logins {
         family.sample(&[("result", result)], count);
     }

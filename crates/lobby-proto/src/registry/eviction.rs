@@ -65,10 +65,15 @@ impl Registry {
         let mut needed = None;
         while let Some(cap) = self.find_cap_reached(&request, &victims) {
             let tick = self.wheel.tick(now);
-            let held = *priority.get_or_insert_with(|| {
-                request.has_replied = request.own_target().is_some_and(|target| self.checks.was_reachable(&target));
-                if request.has_replied { Priority::Former } else { self.seen.priority(tick, request.key) }
-            });
+            let held = match priority {
+                Some(held) => held,
+                None => {
+                    request.has_replied = request.own_target().is_some_and(|target| self.checks.was_reachable(&target));
+                    let own =
+                        if request.has_replied { Priority::Former } else { self.seen.priority(tick, request.key) };
+                    *priority.insert(own)
+                }
+            };
             if held == Priority::Former && !request.is_former {
                 request.is_former = true;
                 continue;

@@ -154,7 +154,7 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
         registry,
         list,
         saves: save_stats,
-        memory,
+        memory: memory.into(),
         check_bytes,
         descriptors,
         admin,

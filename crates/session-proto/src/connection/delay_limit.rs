@@ -44,8 +44,13 @@ pub(crate) struct DelayLimit {
 }
 
 impl DelayLimit {
-    /// `bytes` of the `in_flight` bytes are acked, and `backlog` messages of a game wait for the window or the pacer.
-    pub fn on_ack(&mut self, now: Instant, bytes: u64, in_flight: u64, backlog: usize, rtt: &RttEstimator) {
+    /// `bytes` of the `in_flight` bytes are acked, and `backlog` messages of a game wait for the window or the pacer; `None` if
+    /// that is no game, or too many wait to catch up soon.
+    pub fn on_ack(&mut self, now: Instant, bytes: u64, in_flight: u64, backlog: Option<usize>, rtt: &RttEstimator) {
+        let Some(backlog) = backlog else {
+            self.limit = None;
+            return;
+        };
         if backlog == 0 {
             self.limit = None;
             self.pause = Duration::ZERO;
@@ -84,5 +89,31 @@ impl DelayLimit {
     /// The smaller one of the limit and the congestion window.
     pub fn apply(&self, window: u64) -> u64 {
         self.limit.map_or(window, |limit| window.min(limit as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn w123_the_limit_is_lifted_for_twice_as_long_each_time_the_backlog_grows_under_it() {
+        let mut now = Instant::now();
+        let mut rtt = RttEstimator::new();
+        (0..32).for_each(|_| rtt.sample(now, Duration::from_millis(50)));
+        (0..3).for_each(|_| rtt.sample(now, Duration::from_millis(150)));
+        let mut limit = DelayLimit::default();
+        for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
+            limit.on_ack(now, 500, 10_000, Some(40), &rtt);
+            assert!(limit.apply(100_000) < 10_000);
+            // A backlog that has become too long for a moment does not make the next pause short again.
+            limit.on_ack(now, 500, 10_000, None, &rtt);
+            limit.on_ack(now, 500, 10_000, Some(40), &rtt);
+            limit.on_ack(now, 500, 10_000, Some(73), &rtt);
+            assert_eq!(limit.apply(100_000), 100_000);
+            now += Duration::from_secs(pause);
+            limit.on_ack(now - Duration::from_millis(1), 500, 10_000, Some(73), &rtt);
+            assert_eq!(limit.apply(100_000), 100_000, "still lifted");
+        }
     }
 }

@@ -261,10 +261,13 @@ impl Connection {
         in_flight == 0 || in_flight + len <= self.send.delay_limit.apply(self.congestion.window())
     }
 
-    /// Number of messages of a game that wait for the window or the pacer.
-    pub(super) fn game_backlog(&self) -> usize {
-        let is_game = self.congestion.is_limited() && self.send.redundancy.is_thin();
-        if is_game { self.send.short_backlog() } else { 0 }
+    /// Number of messages of a game that wait for the window or the pacer. `None` if what waits is not a short backlog of a game.
+    pub(super) fn game_backlog(&self) -> Option<usize> {
+        if !self.congestion.is_limited() {
+            return Some(0);
+        }
+        let is_game = self.send.redundancy.is_thin();
+        is_game.then(|| self.send.short_backlog()).filter(|&backlog| backlog > 0)
     }
 
     /// The next message that recovery sends regardless of the congestion window.

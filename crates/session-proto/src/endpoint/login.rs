@@ -52,7 +52,10 @@ impl Endpoint {
         match self.accept_login(now, id, bytes, login) {
             Ok(reply) => self.grant_login(from, reply),
             Err(Refusal::Overloaded) => {}
-            Err(Refusal::Cookie(cookie)) => self.stateless.send_cookie(from, &id.1, cookie),
+            Err(Refusal::Cookie(cookie)) => {
+                self.stats.logins_deferred += 1;
+                self.stateless.send_cookie(from, &id.1, cookie);
+            }
             Err(Refusal::Reason(reason)) => {
                 self.stats.logins_refused += 1;
                 self.stateless.refuse_login(now, from, bytes.len(), &reason);
