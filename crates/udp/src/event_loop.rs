@@ -18,6 +18,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// Number of datagrams that are sent between two readings of the clock. More would save hardly any system calls, but those at the
+/// end of a batch leave later than the machine assumes: by 0.7 ms with 128.
+const SEND_BATCH: usize = 32;
+
 /// Maximum number of datagrams sent, of delivery errors taken and of posted closures run per turn, before the sockets are
 /// polled again.
 const MAX_PER_TURN: usize = 4 * BATCH_SIZE;
@@ -340,13 +344,13 @@ impl<M: Machine, F: FnMut(M::Event)> Running<M, F> {
         let mut sent = 0;
         let mut full = self.outgoing.flush(&self.sockets);
         while full.is_none() && sent < MAX_PER_TURN {
-            // Receiving and sending a batch takes a part of a millisecond, by which measured round trips would be too long.
+            // Receiving and sending takes a part of a millisecond, by which measured round trips would be too long.
             *now = clock::now();
-            self.outgoing.fill(BATCH_SIZE, |out| self.machine.poll_transmit(*now, out));
+            self.outgoing.fill(SEND_BATCH, |out| self.machine.poll_transmit(*now, out));
             if self.outgoing.is_empty() {
                 break;
             }
-            sent += BATCH_SIZE;
+            sent += SEND_BATCH;
             full = self.outgoing.flush(&self.sockets);
         }
         for index in (0..self.sockets.len()).map(SocketIndex) {
