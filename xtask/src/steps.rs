@@ -63,7 +63,7 @@ const STEPS: &[Step] = &[
     // The black-box tests start the programs that this builds.
     Step::cargo("build", "all programs and examples", &["build --workspace --bins --examples"])
         .elsewhere(&["build --package rallypoint --bins"])
-        .takes(180)
+        .takes(120)
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::cargo("tests", "all tests, with a part of the seeds", &["nextest run --workspace --no-tests=fail"])
         .elsewhere(&[concat!("nextest run --no-tests=fail ", portable_packages!())])
@@ -79,15 +79,15 @@ const STEPS: &[Step] = &[
         "RSA logins, a feature that is off by default",
         &["nextest run --package rallypoint-session-proto --features rsa --lib --test behaviours --no-tests=fail rsa"],
     )
-    .takes(12)
+    .takes(35)
     .only_in(&[Extent::Normal, Extent::Full]),
     Step::cargo("doctests", "the examples in the documentation", &["test --workspace --doc --quiet"])
         .elsewhere(&[concat!("test --doc --quiet ", portable_packages!())])
-        .takes(35)
+        .takes(15)
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::internal("examples", "the examples that end by themselves", examples::check)
         .elsewhere(&[])
-        .takes(8)
+        .takes(20)
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::internal("book", "the book is built, and its links lead somewhere", book::check)
         .takes(8)
@@ -103,7 +103,7 @@ const STEPS: &[Step] = &[
     )
     .portable()
     .elsewhere(&[])
-    .takes(30)
+    .takes(55)
     .only_in(&[Extent::Normal]),
     Step::cargo(
         "portable-all",
