@@ -1,6 +1,6 @@
 //! Settings, with their ranges and defaults.
 
-use crate::{PublicKey, StaticKey};
+use crate::{Cipher, PublicKey, StaticKey};
 use rallypoint_limit::{Budget, Rate};
 use rallypoint_wire::session::{MAX_LOGIN_TEXT, SlotIndex};
 use std::{ops::RangeInclusive, time::Duration};
@@ -27,6 +27,9 @@ pub struct ConnectionConfig {
     /// Maximum number of datagrams of the same length that are emitted together, to be sent in one system call. From 1 to 64;
     /// 32 by default.
     pub batch: usize,
+    /// Whether an encrypted session may use AES-256-GCM, which it does if its peer may use it as well, and ChaCha20-Poly1305
+    /// otherwise (W84). By default, whether this machine has instructions for it.
+    pub aes_256_gcm: bool,
     /// The number of the first message, for tests of the end of the number range.
     #[doc(hidden)]
     pub first_number: u32,
@@ -291,6 +294,7 @@ impl Default for ConnectionConfig {
             ack_timeout: Duration::from_secs(30),
             thin_rate: 32_000,
             batch: 32,
+            aes_256_gcm: Cipher::has_aes_instructions(),
             first_number: 0,
         }
     }

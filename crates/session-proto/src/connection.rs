@@ -35,7 +35,7 @@ pub(crate) use receive_buffer::ReceiveBuffer;
 pub(crate) use redundancy::CopyBudget;
 pub(crate) use source::Source;
 
-use crate::{ConnectionConfig, ConnectionStats, DisconnectReason, SendError};
+use crate::{Cipher, ConnectionConfig, ConnectionStats, DisconnectReason, SendError};
 use closing::{PeerClose, State};
 use congestion::CongestionController;
 use decryption_failures::DecryptionFailures;
@@ -63,8 +63,8 @@ use std::{
 /// send what it emits. Users of the crate only read it.
 ///
 /// * Getters: [`stats`](Self::stats), [`peer`](Self::peer), [`validated_peer`](Self::validated_peer), [`index`](Self::index),
-///   [`max_message`](Self::max_message), [`is_encrypted`](Self::is_encrypted), [`is_readable`](Self::is_readable),
-///   [`is_writable`](Self::is_writable), [`undelivered`](Self::undelivered).
+///   [`max_message`](Self::max_message), [`is_encrypted`](Self::is_encrypted), [`cipher`](Self::cipher),
+///   [`is_readable`](Self::is_readable), [`is_writable`](Self::is_writable), [`undelivered`](Self::undelivered).
 /// * In: `handle_data`, `handle_ack`, `handle_resend_request`, `handle_keepalive`, `handle_keepalive_ack`,
 ///   `handle_disconnect`, `handle_timeout`.
 /// * Commands: `send`, `recv`, `close`, `migrate`.
@@ -253,6 +253,12 @@ impl Connection {
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.codec.is_encrypted()
+    }
+
+    /// The cipher that seals the messages, if they are encrypted.
+    #[must_use]
+    pub fn cipher(&self) -> Option<Cipher> {
+        self.codec.protection.cipher()
     }
 
     /// Whether a message can be sent now.

@@ -6,7 +6,8 @@ mod key;
 #[cfg(feature = "rsa")]
 pub(crate) mod rsa;
 
-pub(crate) use aead::{Aead, ChaCha};
+pub use aead::Cipher;
+pub(crate) use aead::MessageKey;
 pub(crate) use hpke::HpkeMode;
 pub use key::{KeyError, PublicKey, StaticKey};
 
@@ -20,8 +21,8 @@ pub(crate) type Secret = Zeroizing<[u8; 32]>;
 
 /// The two keys of a session, one for each direction.
 pub(crate) struct SessionKeys {
-    pub to_server: ChaCha,
-    pub to_client: ChaCha,
+    pub to_server: MessageKey,
+    pub to_client: MessageKey,
 }
 
 /// Length of the sealed plaintext: secret (32), rand (u64), flags (u32, 0), zeros (36).
@@ -31,13 +32,26 @@ const SEALED: usize = 80;
 const ENC: usize = 32;
 
 impl SessionKeys {
-    pub fn new(secret: &Secret) -> Self {
+    pub fn new(cipher: Cipher, secret: &Secret) -> Self {
         let prk = hkdf_extract(&[], &[&secret[..]]);
-        Self {
-            to_server: ChaCha::new(&hkdf_expand(&prk, &[b"c2s"])),
-            to_client: ChaCha::new(&hkdf_expand(&prk, &[b"s2c"])),
-        }
+        let suffix: &[u8] = match cipher {
+            Cipher::ChaCha20Poly1305 => b"",
+            Cipher::Aes256Gcm => b" aes-256-gcm",
+        };
+        let key = |direction: &[u8]| MessageKey::new(cipher, &hkdf_expand(&prk, &[direction, suffix]));
+        Self { to_server: key(b"c2s"), to_client: key(b"s2c") }
     }
+}
+
+/// The rand by which a server offers AES-256-GCM (W84). Document 003 has no use for the rand of an encrypted session, and a
+/// client that does not know the offer sees a random number without a zero byte, as S17 requires.
+pub(crate) fn aes_offer(secret: &Secret) -> Rand {
+    let block = hkdf_expand(&hkdf_extract(&[], &[&secret[..]]), &[b"aes-256-gcm"]);
+    let mut bytes = [0; 8];
+    for (out, byte) in bytes.iter_mut().zip(&block[..]) {
+        *out = if *byte == 0 { 0xff } else { *byte };
+    }
+    Rand::new(u64::from_le_bytes(bytes))
 }
 
 /// Makes the server's key field of a login success: the secret and the rand, sealed to the client's key. In

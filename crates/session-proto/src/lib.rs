@@ -60,7 +60,7 @@ pub use channels::{
 pub use client::Client;
 pub use config::{ClientConfig, ConnectionConfig, Encryption, EncryptionPolicy, EndpointConfig, SessionConfigError};
 pub use connection::Connection;
-pub use crypto::{KeyError, PublicKey, StaticKey};
+pub use crypto::{Cipher, KeyError, PublicKey, StaticKey};
 pub use endpoint::{Endpoint, QueryReplies};
 pub use error::{DisconnectReason, LoginError, SendError};
 pub use event::{ClientEvent, NewPlayer, PlayerId, ServerEvent};

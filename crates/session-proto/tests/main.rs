@@ -15,6 +15,7 @@ mod channels_overload;
 mod channels_plain_players;
 mod channels_property;
 mod channels_tokens;
+mod ciphers;
 mod closing;
 mod common;
 mod crowded_link;

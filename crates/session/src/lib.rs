@@ -110,7 +110,7 @@ pub use server::SessionServer;
 
 pub use rallypoint_query_proto::{Mod, Player, ServerInfo, Team};
 pub use rallypoint_session_proto::{
-    Budget, Channel, ChannelFault, ChannelIndex, ChannelMode, ChannelTable, ChannelTableError, ClientConfig,
+    Budget, Channel, ChannelFault, ChannelIndex, ChannelMode, ChannelTable, ChannelTableError, Cipher, ClientConfig,
     ClientEvent, ConnectToken, Connection, ConnectionConfig, ConnectionStats, DisconnectReason, Encryption,
     EncryptionPolicy, EndpointConfig, EndpointStats, KeyError, LoginError, LoginRequest, MessageId, NewPlayer,
     PlayerId, PublicKey, Rate, SendError, ServerEvent, SessionConfigError, SlotIndex, StaticKey, TokenClaims,

@@ -2,7 +2,7 @@
 
 use super::{Client, State};
 use crate::{
-    ClientEvent, Connection, Encryption, PublicKey, StaticKey,
+    Cipher, ClientEvent, Connection, Encryption, PublicKey, StaticKey,
     connection::{Codec, LoginRtt, Protection, Side},
     crypto,
 };
@@ -156,8 +156,10 @@ impl Client {
                     return self.handle_cookie(now, &reply);
                 }
                 let info = crypto::hpke_info(&attempt.datagram, success.index, success.uid);
-                let Some((secret, _)) = crypto::open_grant(pinned, key, field, &info) else { return };
-                Protection::for_client(&secret)
+                let Some((secret, rand)) = crypto::open_grant(pinned, key, field, &info) else { return };
+                let has_aes = self.config.connection.aes_256_gcm && rand == crypto::aes_offer(&secret);
+                let cipher = if has_aes { Cipher::Aes256Gcm } else { Cipher::ChaCha20Poly1305 };
+                Protection::for_client(cipher, &secret)
             }
             #[cfg(feature = "rsa")]
             (LoginKey::Rsa(rsa), Grant::Encrypted(field)) => {
@@ -167,7 +169,7 @@ impl Client {
                 let Some((secret, _)) = rsa.key.open_grant(field, &mut self.rng) else {
                     return self.handle_rsa_failure(now);
                 };
-                Protection::for_client(&secret)
+                Protection::for_client(Cipher::ChaCha20Poly1305, &secret)
             }
             _ => return,
         };

@@ -1,6 +1,6 @@
 //! Encoding, sealing and opening the data datagrams of one session.
 
-use crate::crypto::{Aead, ChaCha, Secret, SessionKeys};
+use crate::crypto::{Cipher, MessageKey, Secret, SessionKeys};
 use rallypoint_wire::session::{
     ClientData, ClientDatagram, ClientSealed, MAX_ENCRYPTED_TO_CLIENT, MAX_ENCRYPTED_TO_SERVER, MAX_TO_CLIENT,
     MAX_TO_SERVER, MessageNumber, PayloadParts, Rand, SealInput, ServerData, ServerDatagram, ServerSealed, SlotIndex,
@@ -20,7 +20,7 @@ pub(crate) enum Protection {
     /// The client proves itself by the rand of its login; nothing is encrypted.
     Plain(Rand),
     /// Every message is sealed, with one key per direction.
-    Sealed { ours: ChaCha, theirs: ChaCha },
+    Sealed { cipher: Cipher, ours: MessageKey, theirs: MessageKey },
 }
 
 /// The identity of a session and its keys: all that is needed to write and read its data datagrams.
@@ -34,15 +34,40 @@ pub(crate) struct Codec {
 
 impl Protection {
     /// The client's keys, derived from the secret that the server sealed.
-    pub fn for_client(secret: &Secret) -> Self {
-        let keys = SessionKeys::new(secret);
-        Self::Sealed { ours: keys.to_server, theirs: keys.to_client }
+    pub fn for_client(cipher: Cipher, secret: &Secret) -> Self {
+        let keys = SessionKeys::new(cipher, secret);
+        Self::Sealed { cipher, ours: keys.to_server, theirs: keys.to_client }
     }
 
     /// The server's keys, derived from the secret that it sealed.
-    pub fn for_server(secret: &Secret) -> Self {
-        let keys = SessionKeys::new(secret);
-        Self::Sealed { ours: keys.to_client, theirs: keys.to_server }
+    pub fn for_server(cipher: Cipher, secret: &Secret) -> Self {
+        let keys = SessionKeys::new(cipher, secret);
+        Self::Sealed { cipher, ours: keys.to_client, theirs: keys.to_server }
+    }
+
+    /// The cipher of an encrypted session.
+    pub fn cipher(&self) -> Option<Cipher> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Sealed { cipher, .. } => Some(*cipher),
+        }
+    }
+
+    /// Writes a received message into `out` and returns its length, or `None` if it cannot be opened.
+    pub fn open(&self, input: Option<&SealInput>, bytes: &[u8], out: &mut [u8]) -> Option<usize> {
+        match (self, input) {
+            (Self::Plain(_), None) => {
+                out.get_mut(..bytes.len())?.copy_from_slice(bytes);
+                Some(bytes.len())
+            }
+            (Self::Sealed { theirs, .. }, Some(input)) => {
+                let (sealed, tag) = bytes.split_last_chunk()?;
+                let out = out.get_mut(..sealed.len())?;
+                theirs.open(input, sealed, tag, out).then_some(sealed.len())
+            }
+            // A session accepts only its own data type (S20).
+            _ => None,
+        }
     }
 }
 
@@ -81,23 +106,6 @@ impl Codec {
                 let seal = |input: &SealInput, text: &mut [u8], tag: &mut [u8; TAG]| ours.seal(input, text, tag);
                 ServerSealed::emit_with(number, index, uid, payload, out, seal).is_ok()
             }),
-        }
-    }
-
-    /// Writes a received message into `out` and returns its length, or `None` if it cannot be opened.
-    pub fn open(&self, input: Option<&SealInput>, bytes: &[u8], out: &mut [u8]) -> Option<usize> {
-        match (&self.protection, input) {
-            (Protection::Plain(_), None) => {
-                out.get_mut(..bytes.len())?.copy_from_slice(bytes);
-                Some(bytes.len())
-            }
-            (Protection::Sealed { theirs, .. }, Some(input)) => {
-                let (sealed, tag) = bytes.split_last_chunk()?;
-                let out = out.get_mut(..sealed.len())?;
-                theirs.open(input, sealed, tag, out).then_some(sealed.len())
-            }
-            // A session accepts only its own data type (S20).
-            _ => None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Messages that cannot be opened, and the number of them that ends a session (S30).
 
-/// Decryption failures after which the session is closed: the integrity limit of RFC 9001 for this cipher. With fewer, a forger
-/// could end a session by sending datagrams that cannot be opened.
+/// Decryption failures after which the session is closed: the integrity limit of RFC 9001 for ChaCha20-Poly1305; that of AES-GCM
+/// is higher. With fewer, a forger could end a session by sending datagrams that cannot be opened.
 const LIMIT: u64 = 1 << 36;
 
 /// Counts decryption failures of a session, and forgets none of them.
@@ -22,7 +22,7 @@ mod tests {
     use crate::{
         ConnectionConfig, DisconnectReason,
         connection::{Codec, Connection, ConnectionEvent, DataDisposition, LoginRtt, Protection, Side},
-        crypto::Secret,
+        crypto::{Cipher, Secret},
     };
     use rallypoint_wire::session::{ClientSealed, MessageNumber, Payload, SlotIndex, Uid};
     use std::time::{Duration, Instant};
@@ -40,8 +40,8 @@ mod tests {
             let now = Instant::now();
             let secret = Secret::new([7; 32]);
             let protection = match side {
-                Side::Client => Protection::for_client(&secret),
-                Side::Server => Protection::for_server(&secret),
+                Side::Client => Protection::for_client(Cipher::ChaCha20Poly1305, &secret),
+                Side::Server => Protection::for_server(Cipher::ChaCha20Poly1305, &secret),
             };
             let index = SlotIndex::new(3).unwrap();
             let uid = Uid::new(0x0102_0304);

@@ -36,7 +36,7 @@ impl Connection {
         }
         let request_delay = request_delay(self.rtt.smoothed());
         let codec = &self.codec;
-        let fill = |out: &mut [u8]| codec.open(input, bytes, out);
+        let fill = |out: &mut [u8]| codec.protection.open(input, bytes, out);
         match self.receive.buffer.insert(now, number, request_delay, allowance, fill) {
             Insertion::New { is_newest, has_gap } => {
                 self.on_received(now);

@@ -1,6 +1,6 @@
 //! The known answers of S30.
 
-use super::{aead::Aead, *};
+use super::*;
 use rallypoint_wire::session::{
     ClientDatagram, ClientSealed, KeyOffer, LoginSuccess, MessageNumber, Payload, ServerDatagram, ServerSealed,
 };
@@ -110,49 +110,68 @@ fn s30_keys_match_the_known_answers() {
     }
 }
 
+/// Seals and opens the data of a vector, with the keys of both directions.
+fn check_data(keys: &SessionKeys, index: SlotIndex, uid: Uid, vectors: &Value) {
+    for data in vectors.as_array().unwrap() {
+        let number = MessageNumber::new(data["number"].as_u64().unwrap() as u32);
+        let payload = bytes(&data["payload"]);
+        let expected = bytes(&data["bytes"]);
+        let from_client = data["from"] == "client";
+        let key = if from_client { &keys.to_server } else { &keys.to_client };
+        let seal = |input: &_, message: &mut [u8], tag: &mut _| key.seal(input, message, tag);
+        let mut out = Vec::new();
+        if from_client {
+            let message = Payload::new(&payload).unwrap();
+            ClientSealed::emit_with(number, index, uid, message, &mut out, seal).unwrap();
+        } else {
+            let message = Payload::new(&payload).unwrap();
+            ServerSealed::emit_with(number, index, uid, message, &mut out, seal).unwrap();
+        }
+        assert_eq!(out, expected);
+
+        let (input, sealed) = if from_client {
+            let Ok(ClientDatagram::EncryptedData(data)) = ClientDatagram::parse(&expected) else { panic!() };
+            (data.seal_input(), data.sealed.as_bytes().to_vec())
+        } else {
+            let Ok(ServerDatagram::EncryptedData(data)) = ServerDatagram::parse(&expected) else { panic!() };
+            (data.seal_input(index, uid), data.sealed.as_bytes().to_vec())
+        };
+        let (message, tag) = sealed.split_last_chunk().unwrap();
+        let mut opened = vec![0; message.len()];
+        assert!(key.open(&input, message, tag, &mut opened));
+        assert_eq!(opened, payload);
+        let mut wrong = *tag;
+        wrong[0] ^= 1;
+        assert!(!key.open(&input, message, &wrong, &mut opened));
+    }
+}
+
 #[test]
 fn s30_data_matches_the_known_answers_in_both_directions() {
     for case in cases() {
-        let keys = SessionKeys::new(&case.secret);
-        for data in case.json["data"].as_array().unwrap() {
-            let number = MessageNumber::new(data["number"].as_u64().unwrap() as u32);
-            let payload = bytes(&data["payload"]);
-            let expected = bytes(&data["bytes"]);
-            let from_client = data["from"] == "client";
-            let key = if from_client { &keys.to_server } else { &keys.to_client };
-            let seal = |input: &_, message: &mut [u8], tag: &mut _| key.seal(input, message, tag);
-            let mut out = Vec::new();
-            if from_client {
-                let message = Payload::new(&payload).unwrap();
-                ClientSealed::emit_with(number, case.index, case.uid, message, &mut out, seal).unwrap();
-            } else {
-                let message = Payload::new(&payload).unwrap();
-                ServerSealed::emit_with(number, case.index, case.uid, message, &mut out, seal).unwrap();
-            }
-            assert_eq!(out, expected);
+        let keys = SessionKeys::new(Cipher::ChaCha20Poly1305, &case.secret);
+        check_data(&keys, case.index, case.uid, &case.json["data"]);
+    }
+}
 
-            let (input, sealed) = if from_client {
-                let Ok(ClientDatagram::EncryptedData(data)) = ClientDatagram::parse(&expected) else { panic!() };
-                (data.seal_input(), data.sealed.as_bytes().to_vec())
-            } else {
-                let Ok(ServerDatagram::EncryptedData(data)) = ServerDatagram::parse(&expected) else { panic!() };
-                (data.seal_input(case.index, case.uid), data.sealed.as_bytes().to_vec())
-            };
-            let (message, tag) = sealed.split_last_chunk().unwrap();
-            let mut opened = vec![0; message.len()];
-            assert!(key.open(&input, message, tag, &mut opened));
-            assert_eq!(opened, payload);
-            let mut wrong = *tag;
-            wrong[0] ^= 1;
-            assert!(!key.open(&input, message, &wrong, &mut opened));
-        }
+#[test]
+fn w84_offer_keys_and_data_match_the_known_answers() {
+    let vectors: Value = serde_json::from_str(include_str!("../../tests/vectors/session-aes.json")).unwrap();
+    for case in vectors["cases"].as_array().unwrap() {
+        let secret = Secret::new(bytes(&case["secret"]).try_into().unwrap());
+        let offer = aes_offer(&secret).expose();
+        assert_eq!(format!("{offer:016x}"), case["rand"].as_str().unwrap());
+        assert!(!offer.to_le_bytes().contains(&0), "S17");
+        let index = SlotIndex::new(case["index"].as_u64().unwrap() as u8).unwrap();
+        let uid = Uid::new(case["uid"].as_u64().unwrap() as u32);
+        check_data(&SessionKeys::new(Cipher::Aes256Gcm, &secret), index, uid, &case["data"]);
     }
 }
 
 #[test]
 fn debug_hides_secrets() {
     let key = StaticKey::from_bytes([3; 32]).unwrap();
-    let text = format!("{key:?} {:?}", ChaCha::new(&[3; 32]));
+    let text = format!("{key:?} {:?}", MessageKey::new(Cipher::Aes256Gcm, &[3; 32]));
     assert!(!text.contains("0303"), "{text}");
     assert!("5dfe".parse::<PublicKey>().is_err() && "zz".repeat(32).parse::<PublicKey>().is_err());
     assert_eq!(key.public().to_string().parse(), Ok(key.public()));

@@ -7,7 +7,7 @@ use super::{
     login_admission::LoginTrust,
 };
 use crate::{
-    Connection, DisconnectReason, EncryptionPolicy, NewPlayer, ServerEvent,
+    Cipher, Connection, DisconnectReason, EncryptionPolicy, NewPlayer, ServerEvent,
     connection::{Codec, DataDisposition, LoginRtt, Protection, Side},
     crypto::{self, HpkeMode, PublicKey, Secret},
     reason,
@@ -16,7 +16,7 @@ use rallypoint_limit::Lan;
 #[cfg(feature = "rsa")]
 use rallypoint_wire::session::KEY_FIELD;
 use rallypoint_wire::session::{
-    Grant, KeyOffer, Login, LoginCookie, LoginSuccess, REVISION, Rand, STREAM_SUFFIX, SlotIndex, Uid,
+    Grant, KeyOffer, Login, LoginCookie, LoginSuccess, MAX_TO_SERVER, REVISION, Rand, STREAM_SUFFIX, SlotIndex, Uid,
     channels::GAME_SUFFIX,
 };
 use std::{net::SocketAddr, time::Instant};
@@ -173,6 +173,7 @@ impl Endpoint {
                     _ => HpkeMode::Base,
                 };
                 let info = crypto::hpke_info(login, index, uid);
+                let rand = if self.config.connection.aes_256_gcm { crypto::aes_offer(&secret) } else { rand };
                 crypto::seal_grant(&mode, public, &ephemeral, &info, &secret, rand)
             }
             #[cfg(feature = "rsa")]
@@ -216,7 +217,10 @@ impl Endpoint {
         let Some(login) = self.half_open.by_uid(data.uid).filter(is_match) else {
             return self.handle_unknown_session(now, from, length, data);
         };
-        let protection = login.secret.as_ref().map_or(Protection::Plain(login.rand), Protection::for_server);
+        let protection = match &login.secret {
+            None => Protection::Plain(login.rand),
+            Some(secret) => Protection::for_server(self.cipher_of(secret, data), secret),
+        };
         if !data.has_right_rand(&protection) {
             self.stats.strays += 1;
             return;
@@ -244,6 +248,17 @@ impl Endpoint {
         connection.seed_optimistic_ack_detection(self.rng.u64());
         connection.set_poll_interval(self.poll_interval);
         self.add_player(now, from, connection, data.uid);
+    }
+
+    /// The cipher that a client has chosen for its session, by what it sealed its first message with (W84).
+    fn cipher_of(&self, secret: &Secret, first: &Data<'_>) -> Cipher {
+        let opens = || {
+            let mut message = [0; MAX_TO_SERVER];
+            let protection = Protection::for_server(Cipher::Aes256Gcm, secret);
+            protection.open(first.seal_input.as_ref(), first.bytes, &mut message).is_some()
+        };
+        let has_aes = self.config.connection.aes_256_gcm && opens();
+        if has_aes { Cipher::Aes256Gcm } else { Cipher::ChaCha20Poly1305 }
     }
 
     fn add_player(&mut self, now: Instant, from: SocketAddr, connection: Connection, uid: Uid) {
