@@ -1,6 +1,7 @@
-//! The cipher alone, for counting instructions.
+//! The cipher of a session alone, with nothing around it.
 
-use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use rallypoint_session_proto::ConnectionConfig;
 
 /// Bytes of a message.
 const SIZE: usize = 400;
@@ -27,8 +28,14 @@ pub fn open(count: u64) {
     }
 }
 
+/// The name of the cipher that sessions use on this machine (W84).
+pub fn name() -> &'static str {
+    if ConnectionConfig::default().aes_256_gcm { "AES-256-GCM" } else { "ChaCha20-Poly1305" }
+}
+
 fn key() -> LessSafeKey {
-    LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, &[7; 32]).expect("32 bytes"))
+    let cipher = if ConnectionConfig::default().aes_256_gcm { &AES_256_GCM } else { &CHACHA20_POLY1305 };
+    LessSafeKey::new(UnboundKey::new(cipher, &[7; 32]).expect("32 bytes"))
 }
 
 fn nonce(number: u64) -> Nonce {

@@ -296,10 +296,11 @@ fn loopback() -> String {
          measured, best of {ROUNDS} rounds; CPU time, including the kernel. Both sides alternate on one core. rallypoint and quinn send and receive many datagrams per \
          system call (GSO, GRO); ENet and renet one, like their own transports, as does rallypoint with the portable sockets that \
          it uses outside Linux. ENet and renet put three messages of 400 bytes into a datagram, and rallypoint one, because \
-         document 003 limits datagrams to 508 bytes: the last row is what the system alone takes for that. quinn encrypts with AES-GCM, and rallypoint \
-         with ChaCha20-Poly1305 (S30); quinn's datagrams have up to 1,452 bytes, rallypoint's at most 508. \
+         document 003 limits datagrams to 508 bytes: the last row is what the system alone takes for that. quinn encrypts with AES-128-GCM, and rallypoint \
+         with {} (W84); quinn's datagrams have up to 1,452 bytes, rallypoint's at most 508. \
          Packed messages are collected by the program and written to quinn's stream up to 256 kB at a time; rallypoint packs \
-         them itself.\n"
+         them itself.\n",
+        cipher::name()
     )
 }
 
