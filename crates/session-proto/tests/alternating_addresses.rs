@@ -269,3 +269,61 @@ fn w53_an_address_that_is_used_in_turn_is_no_amplifier() {
     let (sent, received) = session.bytes[1];
     assert!(received <= 3 * sent, "{received} bytes for {sent}");
 }
+
+/// Another host than that of `addr`.
+fn host(number: u16) -> SocketAddr {
+    ([10, 0, number as u8, 1], 1).into()
+}
+
+#[test]
+fn w53_a_session_behind_a_nat_that_alternates_hosts_lives() {
+    let mut missed = Vec::new();
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        for (client_every, server_every) in
+            [(16, 16), (16, 33), (33, 16), (50, 50), (100, 100), (16, 0), (100, 16), (0, 16), (0, 100)]
+        {
+            for (addrs, choice) in [
+                (2, Choice::Datagrams(1)),
+                (2, Choice::Datagrams(2)),
+                (2, Choice::Datagrams(7)),
+                (2, Choice::Time(16)),
+                (2, Choice::Random),
+                (3, Choice::Datagrams(1)),
+                (3, Choice::Random),
+                (4, Choice::Datagrams(1)),
+                (4, Choice::Datagrams(2)),
+            ] {
+                let mut session = Alternating::connect(encryption.clone());
+                session.play(0, 60);
+                (0..200).for_each(|_| session.step());
+                session.received.clear();
+                session.addrs = vec![addr(1)];
+                session.addrs.extend((2..=addrs).map(host));
+                session.choice = choice;
+                let mut sent = [0; 2];
+                for time in 0..25_000 {
+                    if client_every > 0 && time % client_every == 0 {
+                        let _ = session.client.send(session.now, &numbered(sent[0], 60));
+                        sent[0] += 1;
+                    }
+                    let Some(player) = session.server.endpoint.players().next() else { break };
+                    if server_every > 0 && time % server_every == 0 {
+                        let _ = session.server.endpoint.send(session.now, player, &numbered(sent[1], 60));
+                        sent[1] += 1;
+                    }
+                    session.step();
+                }
+                (0..5_000).for_each(|_| session.step());
+                let at_server = session.server.received.values().next().map_or(0, |all| all.len() - 60);
+                let at_client = session.received.len();
+                if [at_server as u32, at_client as u32] != sent {
+                    let ends = session.server.disconnects();
+                    missed.push(format!(
+                        "{encryption:?}, messages every {client_every} and {server_every} ms, {addrs} hosts, {choice:?}: {at_server}, {at_client} of {sent:?}, {ends:?}"
+                    ));
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
