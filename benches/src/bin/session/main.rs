@@ -57,7 +57,7 @@ const SEEDS: u64 = 5;
 const LENGTH: Duration = Duration::from_secs(60);
 
 /// Number of rounds on loopback, of which the best counts: other load can only slow it down.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 11;
 const MESSAGES: u32 = 200_000;
 const PACKED_MESSAGES: u32 = 1_000_000;
 
@@ -253,25 +253,31 @@ fn loopback() -> String {
         eprintln!("loopback {kind}");
         let packed = size == 32;
         let count = if packed { PACKED_MESSAGES } else { MESSAGES };
-        let plain = best(|| messages::rallypoint(Encryption::Plain, size, packed, count));
-        let encrypted = best(|| messages::rallypoint(Encryption::Encrypted, size, packed, count));
-        let enet = best(|| loopback::other::<Enet>(size, ms(1), count));
-        let renet = best(|| loopback::other::<Renet>(size, frame, count));
-        let quinn = best(|| loopback::quinn(size, packed, count));
+        let [plain, encrypted, enet, renet, quinn, cipher, channel, encrypted_channel] = best_of([
+            &|| messages::rallypoint(Encryption::Plain, size, packed, count),
+            &|| messages::rallypoint(Encryption::Encrypted, size, packed, count),
+            &|| loopback::other::<Enet>(size, ms(1), count),
+            &|| loopback::other::<Renet>(size, frame, count),
+            &|| loopback::quinn(size, packed, count),
+            &|| loopback::cipher(MESSAGES),
+            &|| messages::channel(Encryption::Plain, size, MESSAGES),
+            &|| messages::channel(Encryption::Encrypted, size, MESSAGES),
+        ]);
         let ours = |of: fn(&Cost) -> f64, this: &Cost| {
             format!("{}, {}", ratio(of(&plain), of(this)), ratio(of(&encrypted), of(this)))
         };
         let names = [Rallypoint::NAME, "rallypoint, encrypted", Enet::NAME, Renet::NAME, Quinn::NAME];
         let mut costs: Vec<(&str, Cost)> = names.into_iter().zip([plain, encrypted, enet, renet, quinn]).collect();
         if let Some(program) = portable("portable") {
-            let portable = best(|| portable_cost(&program, size, packed, "plain", count));
-            let sealed = best(|| portable_cost(&program, size, packed, "encrypted", count));
+            let [portable, sealed] = best_of([&|| portable_cost(&program, size, packed, "plain", count), &|| {
+                portable_cost(&program, size, packed, "encrypted", count)
+            }]);
             costs.splice(2..2, [("rallypoint, portable", portable), ("rallypoint, portable, encrypted", sealed)]);
             // renet encrypts, and ENet does not.
             add_portable_goals(&mut goals, kind, &[(Enet::NAME, portable, enet), (Renet::NAME, sealed, renet)]);
         }
         if !packed {
-            let alone = best(|| messages::system_calls(size + HEADER, count));
+            let [alone] = best_of([&|| messages::system_calls(size + HEADER, count)]);
             costs.push(("system calls alone, one per message", alone));
         }
         for (name, cost) in &costs {
@@ -285,8 +291,8 @@ fn loopback() -> String {
             let figure = "packed messages of the sender, plain, relative to quinn";
             goals.add(figure, format!("{ratio:.2}×"), "at least 1×", ratio >= 1.0);
         } else {
-            add_cipher_goals(&mut goals, plain, encrypted, best(|| loopback::cipher(MESSAGES)));
-            add_channel_goal(&mut goals, size, [plain, encrypted]);
+            add_cipher_goals(&mut goals, plain, encrypted, cipher);
+            add_channel_goals(&mut goals, size, [plain, encrypted], [channel, encrypted_channel]);
         }
     }
     let crowd = 100.0 * loopback::crowd(255);
@@ -350,10 +356,8 @@ fn add_cipher_goals(goals: &mut Goals, plain: Cost, encrypted: Cost, cipher: Cos
     }
 }
 
-/// The cost that the channel layer adds to a message.
-fn add_channel_goal(goals: &mut Goals, size: usize, without: [Cost; 2]) {
-    let with = [Encryption::Plain, Encryption::Encrypted]
-        .map(|encryption| best(|| messages::channel(encryption.clone(), size, MESSAGES)));
+/// The cost that the channel layer adds to a message, plain and encrypted.
+fn add_channel_goals(goals: &mut Goals, size: usize, without: [Cost; 2], with: [Cost; 2]) {
     for ((kind, without), with) in ["plain", "encrypted"].into_iter().zip(without).zip(with) {
         let added = |time: fn(&Cost) -> f64| 100.0 * (time(&with) / time(&without) - 1.0);
         let (sender, receiver) = (added(|cost| 1.0 / cost.sender), added(|cost| 1.0 / cost.receiver));
@@ -367,10 +371,16 @@ fn add_channel_goal(goals: &mut Goals, size: usize, without: [Cost; 2]) {
     }
 }
 
-fn best(measure: impl Fn() -> Cost) -> Cost {
-    let rounds = (0..ROUNDS).map(|_| measure());
-    rounds.fold(Cost { sender: 0.0, receiver: 0.0 }, |best, cost| Cost {
-        sender: best.sender.max(cost.sender),
-        receiver: best.receiver.max(cost.receiver),
-    })
+/// The best of several rounds for each of these. They take turns, so that a machine that becomes slower or faster meanwhile does
+/// not change how they compare.
+fn best_of<const N: usize>(measures: [&dyn Fn() -> Cost; N]) -> [Cost; N] {
+    let mut best = [Cost { sender: 0.0, receiver: 0.0 }; N];
+    for _ in 0..ROUNDS {
+        for (best, measure) in best.iter_mut().zip(measures) {
+            let cost = measure();
+            best.sender = best.sender.max(cost.sender);
+            best.receiver = best.receiver.max(cost.receiver);
+        }
+    }
+    best
 }
