@@ -28,6 +28,7 @@ impl FrameStream {
 
     /// Appends a message to others that wait, if it fills no datagram. Returns false if it has to be passed to
     /// [`write`](Self::write).
+    #[inline]
     pub fn append(&mut self, message: &[u8]) -> bool {
         let pending = self.writer.pending();
         let fits = pending > 0 && pending + MAX_HEADER + message.len() < self.datagram_size;

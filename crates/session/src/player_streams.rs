@@ -25,6 +25,7 @@ impl PlayerStreams {
         self.current_of(player).is_some() || self.departed.iter().any(|own| own.player == player)
     }
 
+    #[inline]
     pub fn get_mut(&mut self, player: PlayerId) -> Option<&mut FrameStream> {
         let own = self.current.get_mut(usize::from(player.index()))?.as_mut()?;
         (own.player == player).then_some(&mut own.stream)

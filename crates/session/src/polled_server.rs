@@ -117,13 +117,17 @@ impl PolledServer {
     /// # Errors
     /// If the message is too large or empty, the player does not exist, or the window is full: [`ServerEvent::Writable`]
     /// follows when there is room again.
+    #[inline]
     pub fn send(&mut self, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
         // Most small messages only join others. If the session has just ended, that is like having been sent before its end.
-        if self.max_stream_message.is_some()
-            && self.streams.get_mut(player).is_some_and(|stream| stream.append(message))
-        {
+        if self.streams.get_mut(player).is_some_and(|stream| stream.append(message)) {
             return Ok(());
         }
+        self.send_now(player, message)
+    }
+
+    /// Sends a message that does not merely join others of its stream.
+    fn send_now(&mut self, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
         let now = self.driver.last_driven();
         let endpoint = self.driver.machine_mut();
         let Some(max) = self.max_stream_message else { return endpoint.send(now, player, message) };
