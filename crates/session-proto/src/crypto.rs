@@ -12,7 +12,7 @@ pub(crate) use hpke::HpkeMode;
 pub use key::{KeyError, PublicKey, StaticKey};
 
 use aws_lc_rs::{digest, hmac};
-use rallypoint_wire::session::{KEY_FIELD, Rand, SlotIndex, Uid};
+use rallypoint_wire::session::{KEY_FIELD, MAX_ENCRYPTED_TO_SERVER, Rand, SealInput, SlotIndex, Uid};
 use zeroize::Zeroizing;
 
 /// 32 secret bytes: the secret that the server seals to the client, and everything that is derived from it. They are wiped
@@ -31,16 +31,32 @@ const SEALED: usize = 80;
 /// Length of an X25519 key, and so of the first part of the server's field.
 const ENC: usize = 32;
 
+/// Names the keys of messages from the client to the server.
+const TO_SERVER: &[u8] = b"c2s";
+
 impl SessionKeys {
     pub fn new(cipher: Cipher, secret: &Secret) -> Self {
         let prk = hkdf_extract(&[], &[&secret[..]]);
-        let suffix: &[u8] = match cipher {
-            Cipher::ChaCha20Poly1305 => b"",
-            Cipher::Aes256Gcm => b" aes-256-gcm",
-        };
-        let key = |direction: &[u8]| MessageKey::new(cipher, &hkdf_expand(&prk, &[direction, suffix]));
-        Self { to_server: key(b"c2s"), to_client: key(b"s2c") }
+        Self { to_server: message_key(cipher, &prk, TO_SERVER), to_client: message_key(cipher, &prk, b"s2c") }
     }
+}
+
+fn message_key(cipher: Cipher, prk: &Secret, direction: &[u8]) -> MessageKey {
+    let suffix: &[u8] = match cipher {
+        Cipher::ChaCha20Poly1305 => b"",
+        Cipher::Aes256Gcm => b" aes-256-gcm",
+    };
+    MessageKey::new(cipher, &hkdf_expand(prk, &[direction, suffix]))
+}
+
+/// The first of these ciphers that opens a message to the server (W84). Nothing is derived that this does not take, because
+/// everyone who logs in can send any number of messages that none of them opens.
+pub(crate) fn opening_cipher(ciphers: &[Cipher], secret: &Secret, input: &SealInput, message: &[u8]) -> Option<Cipher> {
+    let (sealed, tag) = message.split_last_chunk()?;
+    let mut opened = [0; MAX_ENCRYPTED_TO_SERVER];
+    let opened = opened.get_mut(..sealed.len())?;
+    let prk = hkdf_extract(&[], &[&secret[..]]);
+    ciphers.iter().copied().find(|&cipher| message_key(cipher, &prk, TO_SERVER).open(input, sealed, tag, opened))
 }
 
 /// The rand by which a server offers AES-256-GCM (W84). Document 003 has no use for the rand of an encrypted session, and a

@@ -4,7 +4,7 @@
 //! of forged logins has to fill the whole table within one round trip to lock an honest player out.
 
 use super::login_admission::LoginTrust;
-use crate::crypto::Secret;
+use crate::crypto::{Cipher, Secret};
 use foldhash::quality::FixedState;
 use rallypoint_wire::session::{Rand, SlotIndex, Uid};
 use std::{
@@ -27,6 +27,8 @@ pub(super) struct HalfOpenLogin {
     pub rand: Rand,
     /// The secret from which the keys of an encrypted session are derived.
     pub secret: Option<Secret>,
+    /// The ciphers from which the client of an encrypted session can choose (W84).
+    pub ciphers: &'static [Cipher],
     /// How probable it is that it is not forged (W65, W83).
     pub trust: LoginTrust,
     /// Whether the client has pinned the server's static key.

@@ -16,7 +16,7 @@ use rallypoint_limit::Lan;
 #[cfg(feature = "rsa")]
 use rallypoint_wire::session::KEY_FIELD;
 use rallypoint_wire::session::{
-    Grant, KeyOffer, Login, LoginCookie, LoginSuccess, MAX_TO_SERVER, REVISION, Rand, STREAM_SUFFIX, SlotIndex, Uid,
+    Grant, KeyOffer, Login, LoginCookie, LoginSuccess, REVISION, Rand, STREAM_SUFFIX, SlotIndex, Uid,
     channels::GAME_SUFFIX,
 };
 use std::{net::SocketAddr, time::Instant};
@@ -98,6 +98,7 @@ impl Endpoint {
             None => LoginTrust::Unknown,
         };
         let is_pinned = matches!(suite, Some(Suite::Hpke { is_pinned: true, .. }));
+        let ciphers = suite.as_ref().map_or(&[][..], |suite| self.ciphers(suite));
         let half_open = &self.half_open;
         let is_promised = |index| half_open.is_promised(index, trust);
         // Promises to others are disregarded only if there is no slot without any.
@@ -125,6 +126,7 @@ impl Endpoint {
                 uid,
                 rand,
                 secret,
+                ciphers,
                 trust,
                 is_pinned,
                 username: username.to_owned(),
@@ -173,7 +175,8 @@ impl Endpoint {
                     _ => HpkeMode::Base,
                 };
                 let info = crypto::hpke_info(login, index, uid);
-                let rand = if self.config.connection.aes_256_gcm { crypto::aes_offer(&secret) } else { rand };
+                let offers_aes = self.ciphers(suite).contains(&Cipher::Aes256Gcm);
+                let rand = if offers_aes { crypto::aes_offer(&secret) } else { rand };
                 crypto::seal_grant(&mode, public, &ephemeral, &info, &secret, rand)
             }
             #[cfg(feature = "rsa")]
@@ -182,6 +185,14 @@ impl Endpoint {
         let field = field.ok_or_else(|| Refusal::new("the public key is invalid"))?;
         LoginSuccess { index, uid, grant: Grant::Encrypted(&field) }.emit(out);
         Ok(secret)
+    }
+
+    /// The ciphers from which a client can choose. The one of S30 needs no offer; the other has one only in HPKE (W84).
+    fn ciphers(&self, suite: &Suite) -> &'static [Cipher] {
+        match suite {
+            Suite::Hpke { .. } if self.config.connection.aes_256_gcm => &[Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305],
+            _ => &[Cipher::ChaCha20Poly1305],
+        }
     }
 
     fn check_offer(&self, offer: KeyOffer<'_>) -> Result<Suite, Refusal> {
@@ -217,14 +228,17 @@ impl Endpoint {
         let Some(login) = self.half_open.by_uid(data.uid).filter(is_match) else {
             return self.handle_unknown_session(now, from, length, data);
         };
-        let protection = match &login.secret {
-            None => Protection::Plain(login.rand),
-            Some(secret) => Protection::for_server(self.cipher_of(secret, data), secret),
+        let protection = match (&login.secret, &data.seal_input) {
+            (None, _) => Some(Protection::Plain(login.rand)),
+            // The cipher with which the client has sealed its first message is that of the session (W84).
+            (Some(secret), Some(input)) => crypto::opening_cipher(login.ciphers, secret, input, data.bytes)
+                .map(|cipher| Protection::for_server(cipher, secret)),
+            (Some(_), None) => None,
         };
-        if !data.has_right_rand(&protection) {
+        let Some(protection) = protection.filter(|protection| data.has_right_rand(protection)) else {
             self.stats.strays += 1;
             return;
-        }
+        };
         let at_least = now.saturating_duration_since(login.answered_at);
         let rtt = LoginRtt { at_least, is_exact: login.is_answered_once };
         let codec = Codec { side: Side::Server, index: data.index, uid: data.uid, protection };
@@ -248,17 +262,6 @@ impl Endpoint {
         connection.seed_optimistic_ack_detection(self.rng.u64());
         connection.set_poll_interval(self.poll_interval);
         self.add_player(now, from, connection, data.uid);
-    }
-
-    /// The cipher that a client has chosen for its session, by what it sealed its first message with (W84).
-    fn cipher_of(&self, secret: &Secret, first: &Data<'_>) -> Cipher {
-        let opens = || {
-            let mut message = [0; MAX_TO_SERVER];
-            let protection = Protection::for_server(Cipher::Aes256Gcm, secret);
-            protection.open(first.seal_input.as_ref(), first.bytes, &mut message).is_some()
-        };
-        let has_aes = self.config.connection.aes_256_gcm && opens();
-        if has_aes { Cipher::Aes256Gcm } else { Cipher::ChaCha20Poly1305 }
     }
 
     fn add_player(&mut self, now: Instant, from: SocketAddr, connection: Connection, uid: Uid) {

@@ -27,7 +27,7 @@ pub struct TableEntry {
 /// The first record of each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello<'a> {
-    /// [`VERSION`].
+    /// [`VERSION`]. A hello of another version seems to have neither channels nor token.
     pub version: u8,
     table: &'a [u8],
     /// The client's connect token, or nothing.
@@ -37,6 +37,10 @@ pub struct Hello<'a> {
 impl<'a> Hello<'a> {
     pub(super) fn parse(mut reader: Reader<'a>) -> Result<Self, DecodeError> {
         let version = reader.u8("version")?;
+        // What follows in another version is not known, and the peer is to learn that this is the reason.
+        if version != VERSION {
+            return Ok(Self { version, table: &[], token: &[] });
+        }
         let count = usize::from(reader.u8("# of channels")?);
         if count == 0 || count > MAX_CHANNELS {
             return Err(DecodeError::new("# of channels", DecodeErrorKind::Invalid));
