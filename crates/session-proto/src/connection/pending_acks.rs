@@ -118,8 +118,8 @@ impl PendingAcks {
         let mut list = NumberListBuf::new();
         let count = self.pending.len().min(MAX_NUMBERS);
         let pending = self.pending.iter().take(count);
-        // Late ones come first, and further namings take the place of repetitions: as far as there are any.
-        let mut extra = REPEATED_AFTER_ACK_LOSS.min(MAX_NUMBERS - count);
+        // Late ones come first, and further namings take the place of repetitions.
+        let mut extra = MAX_NUMBERS - count;
         let mut namings = 0;
         for late in pending.clone().filter(|pending| pending.is_late) {
             let more = (late.namings() - 1).min(extra);

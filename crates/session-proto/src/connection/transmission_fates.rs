@@ -73,20 +73,21 @@ impl TransmissionFates {
         self.unsettled > 0 || self.missing > 0
     }
 
-    /// The message has arrived at least this often.
+    /// The message has arrived at least this often. If it was resent, the first ack was for the last transmission, so the others are
+    /// earlier ones that counted as lost.
     fn raise(&mut self, meter: &mut LossMeter, arrivals: u8) {
         while self.arrivals < arrivals && self.is_open() {
             self.arrivals += 1;
-            match (self.unsettled > 0, self.is_pair) {
-                (true, true) => meter.add_copy(false),
-                (true, false) => meter.add(false),
-                (false, true) => meter.take_back_copy(),
-                (false, false) => meter.take_back(),
+            match (self.missing > 0, self.is_pair) {
+                (true, true) => meter.take_back_copy(),
+                (true, false) => meter.take_back(),
+                (false, true) => meter.add_copy(false),
+                (false, false) => meter.add(false),
             }
-            if self.unsettled > 0 {
-                self.unsettled -= 1;
-            } else {
+            if self.missing > 0 {
                 self.missing -= 1;
+            } else {
+                self.unsettled -= 1;
             }
         }
     }
