@@ -3,6 +3,7 @@
 mod ack_bursts;
 mod ack_effect;
 mod address_proof;
+mod arrival_evidence;
 mod average;
 mod closing;
 mod codec;
@@ -20,14 +21,17 @@ mod path;
 mod path_challenge;
 mod pending_acks;
 mod receive_buffer;
+mod recent_acks;
 mod recovery;
 mod redundancy;
 mod resend_budget;
 mod resend_requests;
 mod rtt;
+mod rtt_meter;
 mod send_buffer;
 mod source;
 mod timers;
+mod transmission_fates;
 mod transmit;
 
 pub(crate) use codec::{Codec, Protection, Side};
@@ -41,7 +45,6 @@ use congestion::CongestionController;
 use decryption_failures::DecryptionFailures;
 use delay_limit::DelayLimit;
 use early_ack_filter::EarlyAckFilter;
-use loss_meter::LossMeter;
 use optimistic_acks::OptimisticAckDetector;
 use pacer::Pacer;
 use path::Path;
@@ -106,7 +109,6 @@ pub struct Connection {
     rtt: RttEstimator,
     congestion: CongestionController,
     recovery: Recovery,
-    loss: LossMeter,
     liveness: Liveness,
     events: PendingEvents,
     stats: ConnectionStats,
@@ -219,10 +221,10 @@ impl Connection {
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
         ConnectionStats {
-            rtt: self.rtt.is_measured().then(|| self.rtt.smoothed()),
+            rtt: self.rtt.shown(),
             rtt_variation: self.rtt.variation(),
             rtt_min: self.rtt.min(),
-            loss: self.loss.loss(),
+            loss: self.send.buffer.loss(),
             rate: self.congestion.rate() as u64,
             window: self.congestion.window(),
             in_flight: self.send.buffer.in_flight(),
@@ -353,7 +355,6 @@ impl Connection {
             rtt,
             congestion: CongestionController::new(now),
             recovery: Recovery::new(now),
-            loss: LossMeter::default(),
             liveness: Liveness {
                 last_sent: now,
                 last_received: now,

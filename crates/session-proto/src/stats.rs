@@ -6,13 +6,13 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ConnectionStats {
-    /// Smoothed round-trip time, if one was measured.
+    /// Round-trip time, if it was measured: the median of the last measurements.
     pub rtt: Option<Duration>,
     /// Mean deviation of the round-trip time.
     pub rtt_variation: Duration,
     /// Minimal round-trip time of the last seconds.
     pub rtt_min: Duration,
-    /// Share of recent messages whose first transmission was lost, from 0 to 1.
+    /// Share of recent datagrams with messages that were lost, copies and resends included, from 0 to 1.
     pub loss: f64,
     /// Estimated capacity of the path in bytes per second.
     pub rate: u64,

@@ -46,6 +46,7 @@ mod rsa;
 mod slots_per_address;
 mod slower_path;
 mod statistics;
+mod statistics_grid;
 mod thin_stream_after_rebinding;
 mod thin_streams;
 mod unread_messages;

@@ -1,7 +1,21 @@
 //! The effect of an ack on a message, and through it on the knowledge about the path.
 
 use super::congestion::DeliverySnapshot;
+use rallypoint_wire::session::NumberList;
 use std::time::{Duration, Instant};
+
+/// An ack that arrives, and what its time says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReceivedAck<'a> {
+    pub now: Instant,
+    pub numbers: NumberList<'a>,
+    /// An ack that arrives within this time of a transmission cannot come from the peer, and is ignored (W62).
+    pub floor: Duration,
+    /// One that arrives within this time of a resend acks an earlier transmission.
+    pub last_after: Duration,
+    /// One that arrives later than this after a transmission could tell of that transmission, and of its copy (W82).
+    pub settled_after: Duration,
+}
 
 /// Effect of an ack on a message.
 #[derive(Clone, Copy, Debug)]
@@ -27,10 +41,6 @@ pub(crate) struct AckedMessage {
     pub is_copied: bool,
     /// Whether the first transmission was lost, and its copy if there was one.
     pub is_first_lost: bool,
-    /// Whether that loss was reported when it was detected.
-    pub is_loss_reported: bool,
-    /// Whether there was more than one resend.
-    pub is_resent_often: bool,
     /// Whether the first transmission was lost, if that had no copy; only for the first of several lost messages.
     pub first_lost: Option<bool>,
     /// Whether it was resent although the ack came too soon to be caused by the resend.

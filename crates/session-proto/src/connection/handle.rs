@@ -2,9 +2,10 @@
 
 use super::{
     Connection, DataDisposition, State,
-    ack_effect::{AckEffect, AckedMessage},
+    ack_effect::{AckEffect, AckedMessage, ReceivedAck},
     closing::{PEER_CLOSE_TIMEOUT, PeerClose},
     receive_buffer::Insertion,
+    redundancy::Redundancy,
     resend_requests::request_delay,
 };
 use crate::DisconnectReason;
@@ -98,14 +99,19 @@ impl Connection {
                 self.rtt.raise_base(now, floor, repeated.second.min(self.send.early_acks.login_ceiling()));
             }
         }
-        let floor = self.send.early_acks.floor(now, self.rtt.base());
-        let last_after = self.rtt.min() * 3 / 4;
+        let ack = ReceivedAck {
+            now,
+            numbers,
+            floor: self.send.early_acks.floor(now, self.rtt.base()),
+            last_after: self.rtt.min() * 3 / 4,
+            settled_after: self.rtt.smoothed() + Redundancy::copy_delay(self.rtt.min()),
+        };
         let mut early = None;
         let mut acked_bytes = 0;
         let mut longest_rtt = Duration::ZERO;
         let mut single_count = 0;
         for number in numbers.iter() {
-            let acked = match self.send.buffer.on_ack(now, number, last_after, floor) {
+            let acked = match self.send.buffer.on_ack(&ack, number) {
                 AckEffect::None => continue,
                 AckEffect::Early(since) => {
                     early = Some(since);
@@ -114,7 +120,6 @@ impl Connection {
                 AckEffect::Acked(acked) => acked,
             };
             self.congestion.on_ack(now, acked.len);
-            self.measure_loss(&acked, numbers, number);
             if acked.is_copied {
                 self.send.redundancy.on_copied_message(now, acked.is_first_lost);
             }
@@ -153,7 +158,7 @@ impl Connection {
         // Only the newest is measured: an ack also repeats numbers whose first ack may have been lost long ago.
         if let Some(rtt) = newest.rtt {
             self.send.early_acks.on_ack(Some(rtt).filter(|_| !newest.is_copied));
-            self.rtt.sample_burst(now, rtt, longest_rtt, single_count);
+            self.rtt.sample_burst(now, rtt, longest_rtt, single_count, self.send.redundancy.is_dense());
             self.recovery.thin_backoff = 0;
         } else if !self.send.is_blocked {
             // With a full window, only resends are in flight for a while.
@@ -170,29 +175,6 @@ impl Connection {
         self.release(now);
         self.notify_writable();
         self.finish_flush(now);
-    }
-
-    /// Measures the loss for the statistics. A number that an ack names twice had been received before its last resend arrived:
-    /// its first ack was lost. After several resends, that may have been the ack of one of them (W82).
-    fn measure_loss(&mut self, acked: &AckedMessage, numbers: NumberList<'_>, number: MessageNumber) {
-        let is_duplicate = || numbers.iter().filter(|named| *named == number).count() > 1;
-        let arrived = match (acked.is_first_lost, acked.is_resent_often) {
-            (false, _) => 1.0,
-            (true, is_resent_often) if is_duplicate() => {
-                if is_resent_often {
-                    0.5
-                } else {
-                    1.0
-                }
-            }
-            (true, _) => 0.0,
-        };
-        if !acked.is_loss_reported {
-            self.loss.add(acked.is_copied, acked.is_first_lost);
-        }
-        if acked.is_loss_reported || acked.is_first_lost {
-            self.loss.take_back(acked.is_copied, arrived);
-        }
     }
 
     /// Handles a resend request, which anyone may have forged: it is served within a budget of bytes (W61).

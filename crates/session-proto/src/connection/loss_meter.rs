@@ -1,30 +1,34 @@
-//! Measures the share of lost datagrams for the statistics, copied messages included.
-//!
-//! A message that is sent once shows directly whether its transmission was lost. Of a message with a copy only the loss of
-//! both transmissions shows, which happens with the square of the probability. The two kinds of observations are combined
-//! according to how much each of them says.
+//! Measures the share of lost datagrams for the statistics: of all transmissions, copies and resends included (W82).
 //!
 //! A loss is counted when it is detected, and not when a resend is acked: at the end of a download, the messages that are acked
-//! last are those that were lost, and would count most. If the message has arrived after all, the count is taken back (W82).
+//! last are those that were lost, and would count most. If the datagram has arrived after all, the count is taken back.
+//!
+//! Of a message and its copy, the first that arrives is acked. Whether the other one arrived too is known a little later from the
+//! order of the numbers in acks, or not at all if those acks are lost: then it counts as lost with the share of those that
+//! are known. A peer that does not use this order seems to receive no copies. Then the share follows from how often both are lost, as
+//! if losses were independent of each other.
 
 use super::average::cut_off;
 
-/// Number of messages over which the loss is averaged: 68 s of a game that sends 60 per second. With fewer, chance alone would
-/// change the displayed loss by more than a tenth.
-const MEMORY: f64 = 4_096.0;
+/// Number of transmissions over which the loss is averaged: 68 s of a game that sends 60 messages per second, each of them twice.
+/// With fewer, chance alone would change the displayed loss by more than a tenth.
+const MEMORY: f64 = 8_192.0;
 
-/// Loss for which the observations are weighted when none was seen.
-const MIN_WEIGHTED_LOSS: f64 = 0.01;
+/// Share of missing copies above which the peer is one that does not tell which copies arrived.
+const MAX_MISSING: f64 = 0.9;
 
-/// Share of lost datagrams, from the fate of messages.
+/// Share of lost datagrams, from the fate of transmissions. Older ones count less.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LossMeter {
-    /// Messages without a copy, and those with one.
-    single: Observations,
-    copied: Observations,
+    /// Transmissions, except for the second one of each arrived pair.
+    transmissions: Observations,
+    /// Messages with a copy; they are lost if both transmissions are.
+    pairs: Observations,
+    /// Second transmissions of arrived pairs whose fate is known.
+    copies: Observations,
 }
 
-/// A number of messages, and how many of them were lost, with older ones counting less.
+/// A number of observations, and of those that were lost.
 #[derive(Clone, Copy, Debug, Default)]
 struct Observations {
     count: f64,
@@ -32,37 +36,69 @@ struct Observations {
 }
 
 impl LossMeter {
-    /// The first transmission of a message, or with a copy the first two, turned out to be lost or received.
-    pub fn add(&mut self, has_copy: bool, is_lost: bool) {
-        self.single.decay();
-        self.copied.decay();
-        let observations = if has_copy { &mut self.copied } else { &mut self.single };
-        observations.count += 1.0;
-        observations.lost += f64::from(u8::from(is_lost));
+    /// A transmission turned out to be lost or received.
+    pub fn add(&mut self, is_lost: bool) {
+        self.transmissions.decay();
+        self.pairs.decay();
+        self.copies.decay();
+        self.transmissions.add(is_lost);
     }
 
-    /// A message that was counted as lost has arrived after all, with this probability.
-    pub fn take_back(&mut self, has_copy: bool, probability: f64) {
-        let observations = if has_copy { &mut self.copied } else { &mut self.single };
-        observations.lost = (observations.lost - probability).max(0.0);
+    /// A transmission that counted as lost has arrived.
+    pub fn take_back(&mut self) {
+        self.transmissions.take_back();
+    }
+
+    /// A message and its copy are lost. They are added as two transmissions as well.
+    pub fn add_lost_pair(&mut self) {
+        self.pairs.add(true);
+    }
+
+    /// A message with a copy has arrived, once or twice. It is added as one transmission as well.
+    pub fn add_arrived_pair(&mut self) {
+        self.pairs.add(false);
+    }
+
+    /// The second transmission of an arrived pair turned out to be lost or received.
+    pub fn add_copy(&mut self, is_lost: bool) {
+        self.copies.add(is_lost);
+    }
+
+    /// The second transmission of an arrived pair counted as lost, and has arrived.
+    pub fn take_back_copy(&mut self) {
+        self.copies.take_back();
+    }
+
+    /// Whether the peer tells which copies arrived.
+    pub fn is_informed(&self) -> bool {
+        self.copies.share() <= MAX_MISSING
     }
 
     /// The share of lost datagrams, from 0 to 1.
     pub fn loss(&self) -> f64 {
-        // Messages are copied from a loss on, so that the last one without a copy is always lost: it counts less.
-        let single = Observations { lost: (self.single.lost - 0.5).max(0.0), ..self.single }.share();
-        let copied = self.copied.share().sqrt();
-        let total = (self.single.count + self.copied.count).max(1.0);
-        let rough = ((single * self.single.count + copied * self.copied.count) / total).max(MIN_WEIGHTED_LOSS);
-        // The reciprocal variance of each estimate.
-        let single_weight = self.single.count / (rough * (1.0 - rough).max(MIN_WEIGHTED_LOSS));
-        let copied_weight = 4.0 * self.copied.count / (1.0 - rough * rough).max(MIN_WEIGHTED_LOSS);
-        let weights = single_weight + copied_weight;
-        if weights > 0.0 { (single * single_weight + copied * copied_weight) / weights } else { 0.0 }
+        let missing = if self.is_informed() && self.copies.count > 0.0 {
+            self.copies.share()
+        } else {
+            // Of two, one or both arrived: the share of those of which one arrived, if both are lost independently.
+            let loss = self.pairs.share().sqrt();
+            2.0 * loss / (1.0 + loss)
+        };
+        let arrived_pairs = (self.pairs.count - self.pairs.lost).max(0.0);
+        let count = self.transmissions.count + arrived_pairs;
+        if count > 0.0 { ((self.transmissions.lost + missing * arrived_pairs) / count).min(1.0) } else { 0.0 }
     }
 }
 
 impl Observations {
+    fn add(&mut self, is_lost: bool) {
+        self.count += 1.0;
+        self.lost += f64::from(u8::from(is_lost));
+    }
+
+    fn take_back(&mut self) {
+        self.lost = (self.lost - 1.0).max(0.0);
+    }
+
     fn decay(&mut self) {
         self.count = cut_off(self.count - self.count / MEMORY);
         self.lost = cut_off(self.lost - self.lost / MEMORY);
@@ -81,44 +117,58 @@ mod tests {
     #[test]
     fn a_loss_long_ago_is_forgotten_and_not_subnormal() {
         let mut meter = LossMeter::default();
-        meter.add(true, true);
-        meter.add(false, true);
-        for _ in 0..200_000 {
-            meter.add(false, false);
+        meter.add(true);
+        meter.add_lost_pair();
+        meter.add_copy(true);
+        for _ in 0..400_000 {
+            meter.add(false);
         }
-        assert_eq!((meter.single.lost, meter.copied.lost, meter.copied.count), (0.0, 0.0, 0.0));
-        assert!(meter.single.count > 0.99 * MEMORY);
+        let LossMeter { transmissions, pairs, copies } = meter;
+        assert_eq!((transmissions.lost, pairs.lost, copies.lost, copies.count), (0.0, 0.0, 0.0, 0.0));
+        assert!(transmissions.count > 0.99 * MEMORY);
     }
 
     #[test]
     fn w82_a_loss_that_is_taken_back_does_not_count() {
         let mut meter = LossMeter::default();
-        for number in 0..2_000 {
-            let has_copy = number % 2 == 0;
-            meter.add(has_copy, true);
-            meter.take_back(has_copy, 1.0);
+        for _ in 0..2_000 {
+            meter.add(true);
+            meter.take_back();
+            meter.add_copy(true);
+            meter.take_back_copy();
         }
         assert!(meter.loss() < 0.001, "{meter:?}");
-        meter.take_back(false, 1.0);
-        assert_eq!(meter.single.lost, 0.0);
+        meter.take_back();
+        assert_eq!(meter.transmissions.lost, 0.0);
+    }
+
+    /// Messages with copies; `is_told`: the peer tells which of them arrived.
+    fn loss_of_pairs(percent: u64, is_told: bool) -> f64 {
+        let mut rng = Rng::new(percent);
+        let mut meter = LossMeter::default();
+        let loss = percent as f64 / 100.0;
+        for _ in 0..200_000 {
+            if rng.chance(loss * loss) {
+                meter.add_lost_pair();
+                meter.add(true);
+                meter.add(true);
+            } else {
+                meter.add_arrived_pair();
+                meter.add(false);
+                // One of the two has arrived: the other one is lost with this probability.
+                meter.add_copy(!is_told || rng.chance(2.0 * loss / (1.0 + loss)));
+            }
+        }
+        meter.loss() * 100.0
     }
 
     #[test]
-    fn the_loss_is_measured_with_and_without_copies() {
-        for percent in [1_u32, 5, 10, 20, 30] {
-            for copied_of_eight in [0, 4, 7] {
-                let mut rng = Rng::new(u64::from(percent));
-                let mut meter = LossMeter::default();
-                let mut is_lost = || rng.below(100) < u64::from(percent);
-                for message in 0..200_000 {
-                    let has_copy = message % 8 < copied_of_eight;
-                    let first = is_lost();
-                    meter.add(has_copy, first && (!has_copy || is_lost()));
-                }
-                let measured = meter.loss() * 100.0;
-                let truth = f64::from(percent);
-                assert!((measured - truth).abs() < 0.35 * truth, "{percent} % {copied_of_eight}/8: {measured}");
-            }
+    fn w82_the_loss_of_pairs_is_measured_with_peers_that_tell_which_copies_arrived_and_with_others() {
+        for percent in [1, 5, 10, 20, 30] {
+            let truth = percent as f64;
+            let [told, untold] = [true, false].map(|is_told| loss_of_pairs(percent, is_told));
+            assert!((told - truth).abs() < 0.15 * truth, "{percent} %: {told}");
+            assert!((untold - truth).abs() < 0.35 * truth, "{percent} %: {untold}");
         }
     }
 }

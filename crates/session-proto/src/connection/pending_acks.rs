@@ -1,6 +1,9 @@
 //! Received message numbers that still have to be acknowledged (S23).
 
-use super::rtt::ACK_DELAY;
+use super::{
+    recent_acks::{Arrivals, RecentAcks},
+    rtt::ACK_DELAY,
+};
 use rallypoint_wire::session::{Control, MAX_NUMBERS, MessageNumber, NumberListBuf};
 use std::{
     collections::VecDeque,
@@ -28,9 +31,6 @@ const REPEAT_DELAY: Duration = Duration::from_millis(40);
 /// Number of pending numbers that are searched for a duplicate.
 const MAX_SEARCHED: usize = 64;
 
-/// Number of acked numbers that are remembered for repetition. A power of two.
-const REMEMBERED: usize = 8;
-
 /// Number of acked numbers that are repeated in an ack: three acks in a row have to be lost before that has an effect. In a
 /// steady stream nothing is repeated unless datagrams evidently get lost, and then in the next `REPEAT_AFTER_LOSS` acks: where
 /// nothing is lost, repetition would be a third of the cost of acks (W31).
@@ -44,11 +44,8 @@ const REPEAT_AFTER_ACK_LOSS: u32 = 64;
 /// Collects received numbers and decides when to ack them.
 #[derive(Debug)]
 pub(crate) struct PendingAcks {
-    pending: VecDeque<MessageNumber>,
-    /// Ring of the numbers that were acked last.
-    recent: [MessageNumber; REMEMBERED],
-    /// Number of entries ever written to `recent`, reduced now and then.
-    remembered: usize,
+    pending: VecDeque<Arrivals>,
+    recent: RecentAcks,
     due: Option<Instant>,
     /// Number of acks to come that repeat numbers because messages get lost.
     loss_repeats: u32,
@@ -60,13 +57,11 @@ pub(crate) struct PendingAcks {
     steady: u8,
 }
 
-// Indexing in this file cannot fail: every index is taken modulo the length of the ring.
 impl PendingAcks {
     pub fn new(now: Instant) -> Self {
         Self {
             pending: VecDeque::with_capacity(2 * MAX_NUMBERS),
-            recent: [MessageNumber::FIRST; _],
-            remembered: 0,
+            recent: RecentAcks::new(),
             due: None,
             loss_repeats: 0,
             ack_loss_repeats: 0,
@@ -87,27 +82,30 @@ impl PendingAcks {
         if has_gap {
             self.loss_repeats = REPEAT_AFTER_LOSS;
         }
-        let is_first = self.remembered == 0 && self.pending.is_empty();
-        self.push(now, number, has_gap || is_first || is_sparse);
+        let is_first = self.recent.is_empty() && self.pending.is_empty();
+        self.push(now, Arrivals::first(number), has_gap || is_first || is_sparse);
     }
 
     /// A message arrived again. If it arrived twice in quick succession, the peer sent it twice to be safe; otherwise the peer
     /// did not receive the ack.
     pub fn on_duplicate(&mut self, now: Instant, number: MessageNumber) {
-        if self.pending.iter().rev().take(MAX_SEARCHED).any(|pending| *pending == number) {
-            return;
+        if let Some(pending) = self.pending.iter_mut().rev().take(MAX_SEARCHED).find(|pending| pending.number == number)
+        {
+            return pending.add();
         }
         self.loss_repeats = REPEAT_AFTER_LOSS;
-        let recent = self.recent.iter().take(self.remembered);
-        if now.saturating_duration_since(self.last_emitted) <= COPY_INTERVAL
-            && recent.copied().any(|acked| acked == number)
-        {
+        let is_soon = now.saturating_duration_since(self.last_emitted) <= COPY_INTERVAL;
+        if is_soon && let Some(acked) = self.recent.repeatable(number) {
+            acked.add();
             let at = now + REPEAT_DELAY;
             self.due = Some(self.due.map_or(at, |due| due.min(at)));
-        } else {
-            self.ack_loss_repeats = REPEAT_AFTER_ACK_LOSS;
-            self.push(now, number, true);
+            return;
         }
+        self.ack_loss_repeats = REPEAT_AFTER_ACK_LOSS;
+        let mut arrivals = self.recent.take(number).unwrap_or(Arrivals::first(number));
+        arrivals.add();
+        arrivals.is_late = true;
+        self.push(now, arrivals, true);
     }
 
     /// When an ack has to be sent.
@@ -119,8 +117,20 @@ impl PendingAcks {
     pub fn emit(&mut self, now: Instant, out: &mut Vec<u8>) {
         let mut list = NumberListBuf::new();
         let count = self.pending.len().min(MAX_NUMBERS);
-        for &number in self.pending.iter().take(count) {
-            list.push(number);
+        let pending = self.pending.iter().take(count);
+        // Late ones come first, and further namings take the place of repetitions.
+        let mut extra = MAX_NUMBERS - count;
+        let mut namings = 0;
+        for late in pending.clone().filter(|pending| pending.is_late) {
+            let more = (late.namings() - 1).min(extra);
+            extra -= more;
+            namings += more;
+            (0..=more).for_each(|_| {
+                list.push(late.number);
+            });
+        }
+        for new in pending.filter(|pending| !pending.is_late) {
+            list.push(new.number);
         }
         let repeated = match (self.ack_loss_repeats, self.loss_repeats) {
             (1.., _) => REPEATED_AFTER_ACK_LOSS,
@@ -129,20 +139,9 @@ impl PendingAcks {
         };
         self.loss_repeats = self.loss_repeats.saturating_sub(1);
         self.ack_loss_repeats = self.ack_loss_repeats.saturating_sub(1);
-        for back in 1..=repeated.min(self.remembered) {
-            let number = self.recent[(self.remembered - back) % REMEMBERED];
-            if list.is_full() {
-                break;
-            }
-            list.push(number);
-        }
-        for number in self.pending.drain(..count) {
-            self.recent[self.remembered % REMEMBERED] = number;
-            self.remembered += 1;
-        }
-        // Only its remainder matters, and whether it is small.
-        if self.remembered >= 4 * REMEMBERED {
-            self.remembered -= 2 * REMEMBERED;
+        self.recent.repeat(repeated.saturating_sub(namings), &mut list);
+        for pending in self.pending.drain(..count) {
+            self.recent.push(pending);
         }
         if self.pending.is_empty() {
             self.due = None;
@@ -155,9 +154,9 @@ impl PendingAcks {
         self.steady >= STEADY_AFTER
     }
 
-    fn push(&mut self, now: Instant, number: MessageNumber, is_urgent: bool) {
+    fn push(&mut self, now: Instant, arrivals: Arrivals, is_urgent: bool) {
         if self.pending.len() < MAX_PENDING {
-            self.pending.push_back(number);
+            self.pending.push_back(arrivals);
         }
         let delay = if self.is_steady() { STEADY_DELAY } else { ACK_DELAY };
         let at = if is_urgent || self.pending.len() >= 2 { now } else { now + delay };
@@ -243,9 +242,26 @@ mod tests {
         assert_eq!(numbers(&mut acks, now + ms(10)), [0]);
         acks.on_duplicate(now + ms(15), MessageNumber::new(0));
         assert_eq!(acks.due(), Some(now + ms(15) + REPEAT_DELAY));
-        assert_eq!(numbers(&mut acks, now + ms(55)), [0]);
+        assert_eq!(numbers(&mut acks, now + ms(55)), [0, 0], "it arrived more than twice");
         acks.on_duplicate(now + ms(100), MessageNumber::new(0));
         assert_eq!(acks.due(), Some(now + ms(100)));
+    }
+
+    #[test]
+    fn w82_a_late_duplicate_is_named_as_often_as_it_arrived_in_place_of_repetitions() {
+        let mut now = Instant::now();
+        let mut acks = PendingAcks::new(now);
+        for number in 0..20 {
+            now += ms(50);
+            acks.on_message(now, MessageNumber::new(number), false);
+            numbers(&mut acks, now);
+        }
+        acks.on_duplicate(now + ms(30), MessageNumber::new(15));
+        assert_eq!(numbers(&mut acks, now + ms(30)), [15, 15, 19, 18, 17, 16, 14, 13, 12]);
+        // Its place tells the same later.
+        now += ms(50);
+        acks.on_message(now, MessageNumber::new(20), false);
+        assert_eq!(numbers(&mut acks, now), [20, 15, 19, 18, 17, 16, 14, 13, 12]);
     }
 
     #[test]

@@ -132,8 +132,6 @@ impl Connection {
             self.recovery.thin_backoff = (self.recovery.thin_backoff + 1).min(MAX_THIN_BACKOFF);
             self.recovery.thin_backoff_at = now;
         }
-        (0..losses.single).for_each(|_| self.loss.add(false, true));
-        (0..losses.copied).for_each(|_| self.loss.add(true, true));
         if losses.copied > 0 {
             self.send.redundancy.on_copied_message_lost(now);
         }

@@ -191,6 +191,11 @@ impl Redundancy {
         is_lossy && len <= MAX_COPIED_LEN && self.is_thin() && self.copies.has_quarter()
     }
 
+    /// Whether the last messages were sent so soon after each other that the peer may delay the ack of one until the next arrives.
+    pub fn is_dense(&self) -> bool {
+        self.steady > 0
+    }
+
     /// Extra time before an ack counts as overdue.
     pub fn ack_slack(&self) -> Duration {
         if self.steady >= STEADY_AFTER { STEADY_ACK_SLACK } else { Duration::ZERO }

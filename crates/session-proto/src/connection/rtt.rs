@@ -1,12 +1,16 @@
 //! Round-trip time: the smoothed estimate of RFC 6298, and the minimum of the last seconds.
 
-use super::{ack_bursts::AckBursts, ack_effect::RepeatedAck};
+use super::{ack_bursts::AckBursts, ack_effect::RepeatedAck, rtt_meter::RttMeter};
 use std::time::{Duration, Instant};
 
 /// Initial, smallest and largest retransmission timeout (S25).
 const INITIAL_RTO: Duration = Duration::from_millis(500);
 const MIN_RTO: Duration = Duration::from_millis(100);
 const MAX_RTO: Duration = Duration::from_secs(3);
+
+/// Shortest and longest round-trip time that is measured.
+const MIN_SAMPLE: Duration = Duration::from_micros(1);
+const MAX_SAMPLE: Duration = Duration::from_secs(60);
 
 /// Round-trip time assumed before the first measurement: a player who is not next door.
 const ASSUMED_RTT: Duration = Duration::from_millis(100);
@@ -86,6 +90,8 @@ pub(crate) struct RttEstimator {
     backoff: u32,
     /// How long a datagram may wait on this side to be read.
     poll_interval: Duration,
+    /// What the statistics show.
+    meter: RttMeter,
 }
 
 /// The delay of the path without a queue.
@@ -119,18 +125,24 @@ impl RttEstimator {
             ambiguous_since: None,
             backoff: 0,
             poll_interval: Duration::ZERO,
+            meter: RttMeter::new(),
         }
     }
 
     /// Adds a measurement, taken on a message that was sent once (Karn's algorithm).
     pub fn sample(&mut self, now: Instant, rtt: Duration) {
-        self.sample_burst(now, rtt, rtt, 1);
+        self.sample_burst(now, rtt, rtt, 1, false);
     }
 
     /// The same with an ack of `count` messages that were sent once. `rtt` is the round-trip time of the last of them, and
-    /// `longest` that of the first.
-    pub fn sample_burst(&mut self, now: Instant, rtt: Duration, longest: Duration, count: u32) {
-        let rtt = rtt.clamp(Duration::from_micros(1), Duration::from_secs(60));
+    /// `longest` that of the first. `is_dense`: messages are sent so often that the ack of a single one may wait for the next.
+    pub fn sample_burst(&mut self, now: Instant, rtt: Duration, longest: Duration, count: u32, is_dense: bool) {
+        let rtt = rtt.clamp(MIN_SAMPLE, MAX_SAMPLE);
+        self.meter.add(now, rtt, is_dense && count < 2);
+        self.update(now, rtt, longest, count);
+    }
+
+    fn update(&mut self, now: Instant, rtt: Duration, longest: Duration, count: u32) {
         self.latest = rtt;
         self.ambiguous = 0;
         self.ambiguous_since = None;
@@ -176,7 +188,9 @@ impl RttEstimator {
         let is_starved = now.saturating_duration_since(since) >= self.smoothed() && self.ambiguous >= MAX_AMBIGUOUS;
         if is_starved && rtt < 4 * self.base_rto() {
             let ambiguous = self.ambiguous;
-            self.sample(now, rtt.min(2 * self.smoothed()));
+            let rtt = rtt.min(2 * self.smoothed()).clamp(MIN_SAMPLE, MAX_SAMPLE);
+            self.meter.add_ambiguous(now, rtt);
+            self.update(now, rtt, rtt, 1);
             self.ambiguous = ambiguous;
             self.ambiguous_since = Some(since);
         }
@@ -263,8 +277,10 @@ impl RttEstimator {
         self.poll_interval = interval;
     }
 
-    pub fn is_measured(&self) -> bool {
-        self.smoothed.is_some()
+    /// The round-trip time for the statistics, if it was measured: the median of the last ones (W82). What was measured before a
+    /// forgery was found may be too short.
+    pub fn shown(&self) -> Option<Duration> {
+        self.meter.median().map(|median| median.max(self.base()))
     }
 
     pub fn smoothed(&self) -> Duration {

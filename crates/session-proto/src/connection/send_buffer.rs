@@ -12,10 +12,13 @@ pub(crate) use in_flight::LossCount;
 pub(crate) use retention::Retention;
 
 use super::{
-    ack_effect::{AckEffect, AckedMessage, RepeatedAck},
+    ack_effect::{AckEffect, AckedMessage, ReceivedAck, RepeatedAck},
+    arrival_evidence::ArrivalEvidence,
     congestion::DeliverySnapshot,
     datagram_ring::{DatagramRing, Span},
+    loss_meter::LossMeter,
     resend_budget::ResendCredit,
+    transmission_fates::TransmissionFates,
 };
 use rallypoint_wire::session::MessageNumber;
 use std::{
@@ -51,8 +54,7 @@ struct Message {
     is_acked_early: bool,
     /// Whether it was the first message of a loss event, after a single transmission without a copy.
     is_single_loss: bool,
-    /// Whether the loss of its first transmission, and of its copy if there was one, was reported.
-    is_loss_reported: bool,
+    fates: TransmissionFates,
     /// Whether the peer has requested it after its ack.
     is_requested: bool,
     /// Whether its bytes are of no use any more: a resend sends none.
@@ -102,6 +104,7 @@ pub(crate) struct SendBuffer {
     copies: VecDeque<(Instant, MessageNumber)>,
     next_order: u64,
     newest_acked_order: u64,
+    loss: LossMeter,
 }
 
 impl SendBuffer {
@@ -122,6 +125,7 @@ impl SendBuffer {
             copies: VecDeque::new(),
             next_order: 1,
             newest_acked_order: 0,
+            loss: LossMeter::default(),
         }
     }
 
@@ -181,6 +185,11 @@ impl SendBuffer {
         self.in_flight
     }
 
+    /// Measured share of lost transmissions.
+    pub fn loss(&self) -> f64 {
+        self.loss.loss()
+    }
+
     /// Bytes of memory in use.
     pub fn memory(&self) -> usize {
         self.ring.used()
@@ -197,7 +206,7 @@ impl SendBuffer {
             is_copied: false,
             is_acked_early: false,
             is_single_loss: false,
-            is_loss_reported: false,
+            fates: TransmissionFates::default(),
             is_requested: false,
             is_discarded: false,
             order: 0,
@@ -267,6 +276,7 @@ impl SendBuffer {
             && let Some(message) = self.get_mut(number)
         {
             message.is_copied |= message.transmissions == 1;
+            message.fates.on_sent();
         }
     }
 
@@ -332,6 +342,7 @@ impl SendBuffer {
             message.first_sent_at = now;
         }
         message.transmissions = message.transmissions.saturating_add(1);
+        message.fates.on_sent();
         if status == Status::Acked {
             return;
         }
@@ -356,16 +367,19 @@ impl SendBuffer {
     }
 
     /// The peer acks a message. Numbers that were never sent are ignored (S23).
-    ///
-    /// An ack that arrives within `floor` of the transmission cannot come from the peer, and is ignored (W62). One that arrives
-    /// within `last_after` of a resend acks an earlier transmission.
-    pub fn on_ack(&mut self, now: Instant, number: MessageNumber, last_after: Duration, floor: Duration) -> AckEffect {
-        let Some(message) = self.get_mut(number) else { return AckEffect::None };
+    pub fn on_ack(&mut self, ack: &ReceivedAck<'_>, number: MessageNumber) -> AckEffect {
+        let &ReceivedAck { now, numbers, floor, last_after, settled_after } = ack;
+        let position = number.distance_from(self.base) as usize;
+        let Some(message) = self.messages.get_mut(position) else { return AckEffect::None };
         let status = message.status;
+        let since = now.saturating_duration_since(message.sent_at);
         if matches!(status, Status::Unsent | Status::Acked) {
+            if status == Status::Acked && message.fates.is_open() {
+                let evidence = ArrivalEvidence::of(number, numbers, true);
+                message.fates.on_evidence(&mut self.loss, evidence, since >= settled_after);
+            }
             return AckEffect::None;
         }
-        let since = now.saturating_duration_since(message.sent_at);
         let is_of_last = since >= last_after;
         let is_single = message.transmissions == 1;
         let is_early = is_single && since < floor;
@@ -385,13 +399,16 @@ impl SendBuffer {
             snapshot: message.snapshot.filter(|_| !is_early && (is_single || is_of_last)),
             is_copied: message.is_copied,
             is_first_lost: !is_single && !is_spurious_resend,
-            is_loss_reported: message.is_loss_reported,
-            is_resent_often: message.transmissions > 2,
             first_lost: (message.is_single_loss || (is_single && !message.is_copied))
                 .then_some(message.is_single_loss && !is_spurious_loss),
             is_spurious_resend,
             is_spurious_loss,
         };
+        let is_pair = is_single && message.is_copied;
+        message.fates.on_first_ack(&mut self.loss, is_pair, is_of_last);
+        if message.fates.is_open() {
+            message.fates.on_evidence(&mut self.loss, ArrivalEvidence::of(number, numbers, false), false);
+        }
         message.status = Status::Acked;
         message.acked_at = now;
         message.is_queued = false;

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LossCount {
     pub total: u32,
-    /// Those that were sent once, without a copy and with one.
-    pub single: u32,
+    /// Those that were sent once, with a copy.
     pub copied: u32,
     pub bytes: u64,
     /// Position of the last of the lost transmissions in the order of all transmissions.
@@ -42,7 +41,6 @@ impl SendBuffer {
             // Several at once are one loss event, and maybe only a lost ack.
             let found = self.declare_lost(number, losses.total == 0);
             losses.total += found.total;
-            losses.single += found.single;
             losses.copied += found.copied;
             losses.bytes += found.bytes;
             losses.newest_order = losses.newest_order.max(found.newest_order);
@@ -59,7 +57,8 @@ impl SendBuffer {
 
     pub(super) fn declare_lost(&mut self, number: MessageNumber, is_first_of_event: bool) -> LossCount {
         self.unlink(number);
-        let Some(message) = self.get_mut(number) else { return LossCount::default() };
+        let position = number.distance_from(self.base) as usize;
+        let Some(message) = self.messages.get_mut(position) else { return LossCount::default() };
         message.status = Status::Lost;
         message.is_queued = true;
         let len = u64::from(message.span.len);
@@ -68,17 +67,10 @@ impl SendBuffer {
         let copied = is_single && message.is_copied;
         let single = is_single && !message.is_copied;
         message.is_single_loss |= is_first_of_event && single;
-        message.is_loss_reported |= is_single;
+        message.fates.on_lost(&mut self.loss, copied);
         self.in_flight -= len;
         self.resends.push_back(number);
-        LossCount {
-            total: 1,
-            single: single.into(),
-            copied: copied.into(),
-            bytes: len,
-            newest_order: order,
-            has_timed_out: false,
-        }
+        LossCount { total: 1, copied: copied.into(), bytes: len, newest_order: order, has_timed_out: false }
     }
 
     /// Appends a message to the list of messages in flight.

@@ -1,0 +1,87 @@
+//! What an ack says about how often a message has arrived (W82).
+//!
+//! An ack names new numbers first, then those that were acked last once more. A number that it names several times has arrived
+//! at least as often. Among the repeated numbers, one before a newer one has arrived once more than it is named there, and one after
+//! a newer one has arrived once.
+
+use rallypoint_wire::session::{MessageNumber, NumberList};
+
+/// What an ack says about one of its numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ArrivalEvidence {
+    /// The message has arrived at least this often.
+    pub arrivals: u8,
+    /// It had not arrived more often when the ack was sent.
+    pub is_exact: bool,
+}
+
+impl ArrivalEvidence {
+    /// What an ack says about a number that it names. `was_acked`: an earlier ack has named the number, so that it is not a new
+    /// one here.
+    pub fn of(number: MessageNumber, numbers: NumberList<'_>, was_acked: bool) -> Self {
+        let newer = |a: MessageNumber, b: MessageNumber| if a.is_before(b) { b } else { a };
+        let Some(newest) = numbers.iter().reduce(newer) else { return Self::default() };
+        let mut namings = 0_u8;
+        let mut repetitions = 0_u8;
+        // Everything after the newest number is a repetition.
+        let mut is_repetition = false;
+        let mut is_after_newer = false;
+        let mut is_before_newer = false;
+        for named in numbers.iter() {
+            if named == number {
+                namings = namings.saturating_add(1);
+                repetitions = repetitions.saturating_add(u8::from(is_repetition));
+            } else if is_repetition && number.is_before(named) {
+                is_before_newer |= repetitions > 0;
+                is_after_newer |= repetitions == 0;
+            }
+            is_repetition |= named == newest;
+        }
+        if was_acked && is_before_newer {
+            return Self { arrivals: repetitions.saturating_add(1), is_exact: true };
+        }
+        Self { arrivals: namings, is_exact: was_acked && is_after_newer && repetitions == 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rallypoint_wire::session::NumberListBuf;
+
+    fn evidence(number: u32, numbers: &[u32], was_acked: bool) -> (u8, bool) {
+        let mut list = NumberListBuf::new();
+        numbers.iter().for_each(|number| {
+            list.push(MessageNumber::new(*number));
+        });
+        let evidence = ArrivalEvidence::of(MessageNumber::new(number), list.as_list(), was_acked);
+        (evidence.arrivals, evidence.is_exact)
+    }
+
+    #[test]
+    fn w82_repeated_numbers_before_a_newer_one_have_arrived_twice() {
+        let ack = [7, 8, 3, 5, 6, 4];
+        assert_eq!([3, 5].map(|number| evidence(number, &ack, true)), [(2, true); 2]);
+        assert_eq!(evidence(4, &ack, true), (1, true));
+        // The newest of them may be one or the other.
+        assert_eq!(evidence(6, &ack, true), (1, false));
+        // The new ones say nothing, in this or in another order.
+        assert_eq!([7, 8].map(|number| evidence(number, &ack, false)), [(1, false); 2]);
+        assert_eq!(evidence(7, &ack, true), (1, false), "an ack that was overtaken by the next");
+        assert_eq!(evidence(2, &[8, 2, 7, 6], false), (1, false), "a late one that is new");
+    }
+
+    #[test]
+    fn w82_a_number_that_is_named_several_times_has_arrived_as_often() {
+        assert_eq!(evidence(5, &[5, 5, 8, 7, 6], false), (2, false));
+        assert_eq!(evidence(5, &[5, 5], true), (2, false));
+        assert_eq!(evidence(5, &[9, 5, 5, 8, 7], true), (3, true));
+        assert_eq!(evidence(8, &[9, 8, 8, 7], true), (2, false));
+    }
+
+    #[test]
+    fn numbers_wrap() {
+        assert_eq!(evidence(u32::MAX, &[1, u32::MAX, 0], true), (2, true));
+        assert_eq!(evidence(u32::MAX, &[1, 0, u32::MAX], true), (1, true));
+    }
+}
