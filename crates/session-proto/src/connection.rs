@@ -132,6 +132,8 @@ struct SendSide {
     is_blocked: bool,
     /// The state of a layer above that binds its messages late.
     source: Source,
+    /// Number of bytes that would be sent at once, if that was determined since the last transmission.
+    direct_budget: Option<usize>,
     /// Acked messages are freed early: the connections of the endpoint use much of its memory.
     is_memory_scarce: bool,
     /// Where datagrams are written before they are stored.
@@ -334,6 +336,7 @@ impl Connection {
                 paced_until: None,
                 is_blocked: false,
                 source: Source::default(),
+                direct_budget: None,
                 is_memory_scarce: false,
                 scratch: Vec::with_capacity(MAX_DATAGRAM),
             },

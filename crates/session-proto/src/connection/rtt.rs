@@ -263,6 +263,10 @@ impl RttEstimator {
         self.poll_interval = interval;
     }
 
+    pub fn poll_interval(&self) -> Duration {
+        self.poll_interval
+    }
+
     pub fn is_measured(&self) -> bool {
         self.smoothed.is_some()
     }

@@ -55,8 +55,8 @@ struct Message {
     is_loss_reported: bool,
     /// Whether the peer has requested it after its ack.
     is_requested: bool,
-    /// Whether its bytes are of no use any more: a resend sends none.
-    is_discarded: bool,
+    /// From when on its bytes are of no use: a resend sends none.
+    discard_at: Option<Instant>,
     /// Position of its last transmission in the order of all transmissions.
     order: u64,
     first_sent_at: Instant,
@@ -199,7 +199,7 @@ impl SendBuffer {
             is_single_loss: false,
             is_loss_reported: false,
             is_requested: false,
-            is_discarded: false,
+            discard_at: None,
             order: 0,
             first_sent_at: now,
             sent_at: now,
@@ -297,23 +297,32 @@ impl SendBuffer {
         self.get(number).map_or(&[], |message| self.ring.get(message.span))
     }
 
-    /// The bytes of a message are of no use any more.
-    pub fn discard(&mut self, number: MessageNumber) {
+    /// The bytes of a message are of no use from this time on.
+    #[inline]
+    pub fn discard_at(&mut self, number: MessageNumber, at: Instant) {
         if let Some(message) = self.get_mut(number) {
-            message.is_discarded = true;
+            message.discard_at = Some(at);
         }
     }
 
-    /// Whether a message is discarded and still has its bytes.
-    pub fn is_discarded(&self, number: MessageNumber) -> bool {
-        self.get(number).is_some_and(|message| message.is_discarded)
+    /// The bytes of the last message are of no use from this time on.
+    #[inline]
+    pub fn discard_last_at(&mut self, at: Instant) {
+        if let Some(message) = self.messages.back_mut() {
+            message.discard_at = Some(at);
+        }
+    }
+
+    /// Whether the bytes of a message are of no use, and it still has them.
+    pub fn is_discarded(&self, now: Instant, number: MessageNumber) -> bool {
+        self.get(number).is_some_and(|message| message.discard_at.is_some_and(|at| now >= at))
     }
 
     /// Replaces the datagram of a discarded message by a shorter one.
     pub fn replace(&mut self, number: MessageNumber, datagram: &[u8]) {
         let position = number.distance_from(self.base) as usize;
         let Some(message) = self.messages.get_mut(position) else { return };
-        message.is_discarded = false;
+        message.discard_at = None;
         let before = message.span.len;
         self.ring.replace(&mut message.span, datagram);
         if message.status == Status::InFlight {

@@ -42,6 +42,7 @@ impl Connection {
     ) -> Option<Transmit> {
         let start = out.len();
         self.send.paced_until = None;
+        self.send.direct_budget = None;
         let mut count = 1;
         let mut segment = None;
         if self.emit_confirmation_probe(now, out) {
@@ -156,7 +157,7 @@ impl Connection {
             && let Some((number, transmission)) = self.next_message(now, copies)
         {
             if transmission == Transmission::Resend {
-                self.apply_discard(number);
+                self.apply_discard(now, number);
             }
             let len = self.send.buffer.datagram_len(number);
             if count > 0 && (len > size || out.len() - start + len > MAX_BATCH_BYTES) {

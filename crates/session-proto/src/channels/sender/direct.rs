@@ -1,8 +1,11 @@
 //! Messages that are handed over to the connection without a queue.
 
-use super::{ChannelIndex, MessageId, Sender};
+use super::{ChannelIndex, MessageId, Sender, bit};
 use crate::Connection;
-use rallypoint_wire::session::{MAX_TO_CLIENT, channels::message_header};
+use rallypoint_wire::session::{
+    MAX_DATAGRAM, MAX_TO_CLIENT,
+    channels::{MESSAGE_HEADER, message_header},
+};
 use std::time::Instant;
 
 /// Minimum length of a message that is handed over without a queue: two of them do not fit into a payload.
@@ -17,8 +20,8 @@ impl Sender {
     }
 
     /// Hands a message for which [`may_send_directly`](Self::may_send_directly) holds over to the connection without a queue, if that
-    /// would send it at once anyway: nothing waits, and it is not one that the next one could replace. Reliable messages wait in
-    /// their queue while a channel is in use whose messages must not be late.
+    /// would send it at once anyway and nothing waits. Reliable messages wait in their queue while a channel is in use whose
+    /// messages must not be late.
     #[inline(always)]
     pub fn send_directly(
         &mut self,
@@ -28,46 +31,70 @@ impl Sender {
         message: &[u8],
         allowance: usize,
     ) -> Option<MessageId> {
-        let Self { channels, waiting, bulk, direct_budget, .. } = self;
-        let own = channels.get_mut(usize::from(channel.get()))?;
-        let position = own.next_direct(message.len())?;
-        if !direct_budget.admits() && !direct_budget.determine(now, connection, *waiting == 0) {
+        if self.waiting != 0 {
             return None;
         }
-        if !own.mode.is_reliable() {
-            return self.send_expiring_directly(now, connection, channel, message, allowance);
-        }
-        let header = message_header(channel, position as u16);
-        if bulk.is_active() || !connection.send_headed(now, header, message, allowance) {
+        let budget = match connection.direct_budget() {
+            Some(budget) => budget,
+            None => self.determine_direct_budget(now, connection),
+        };
+        let own = self.channels.get_mut(usize::from(channel.get()))?;
+        let position = own.next_direct(message.len()).filter(|_| budget >= MAX_DATAGRAM)?;
+        let is_reliable = own.mode.is_reliable();
+        if is_reliable && self.traffic.is_active() {
             return None;
         }
-        direct_budget.on_sent(message.len());
-        Some(own.on_sent_directly())
+        if !is_reliable && (!self.is_urgent_direct || own.newest_payload.is_some_and(|last| connection.is_unsent(last)))
+        {
+            self.discard_unsent(now, connection, channel);
+            return None;
+        }
+        if !connection.send_headed(now, message_header(channel, position as u16), message, allowance) {
+            return None;
+        }
+        let size = message.len() + self.direct_overhead;
+        connection.charge_direct_budget(size);
+        let id = own.on_sent_directly();
+        if !is_reliable {
+            self.on_droppable_sent(now, connection, channel, size);
+        }
+        Some(id)
     }
 
-    /// [`send_directly`](Self::send_directly) on an expiring channel.
+    /// Determines what would be sent at once, and whether messages that must not be late are held back.
     #[inline(never)]
-    fn send_expiring_directly(
-        &mut self,
-        now: Instant,
-        connection: &mut Connection,
-        channel: ChannelIndex,
-        message: &[u8],
-        allowance: usize,
-    ) -> Option<MessageId> {
-        let Self { channels, bulk, urgent, droppable, direct_budget, .. } = self;
-        let own = channels.get_mut(usize::from(channel.get()))?;
-        let position = own.next_direct(message.len())?;
-        let header = message_header(channel, position as u16);
-        let number = connection.next_number();
-        if !urgent.is_unlimited() || !connection.send_headed(now, header, message, allowance) {
-            return None;
+    fn determine_direct_budget(&mut self, now: Instant, connection: &mut Connection) -> usize {
+        self.direct_overhead = MAX_DATAGRAM - connection.max_message() + MESSAGE_HEADER;
+        self.is_urgent_direct = self.urgent.stays_unlimited(now, connection);
+        connection.determine_direct_budget(now)
+    }
+
+    /// A message of a sequenced or expiring channel was handed over, in a datagram of this size.
+    #[inline(never)]
+    fn on_droppable_sent(&mut self, now: Instant, connection: &mut Connection, channel: ChannelIndex, size: usize) {
+        let Some(own) = self.channels.get_mut(usize::from(channel.get())) else { return };
+        self.urgent.on_offer(now, size);
+        self.traffic.on_sent(now, size);
+        if let Some(expires_at) = own.expires_at(now) {
+            connection.discard_last_at(expires_at);
+            return;
         }
-        let sent = direct_budget.on_sent(message.len());
-        droppable.push(number, 0, own.expires_at(now));
-        urgent.on_offer(now, sent);
-        urgent.on_sent(now, sent);
-        bulk.on_urgent(now, sent);
-        Some(own.on_sent_directly())
+        if let Some(replaced) = own.newest_payload.replace(connection.last_number()) {
+            connection.discard_at(replaced, now);
+        }
+        if !self.newest.is_empty() {
+            self.newest.supersede(now, bit(channel.get().into()), |number, at| connection.discard_at(number, at));
+        }
+    }
+
+    /// If the last message of a sequenced channel was handed over and not sent yet, the next one replaces it.
+    #[cold]
+    fn discard_unsent(&mut self, now: Instant, connection: &mut Connection, channel: ChannelIndex) {
+        if let Some(own) = self.channels.get_mut(usize::from(channel.get()))
+            && let Some(replaced) = own.newest_payload.take_if(|last| connection.is_unsent(*last))
+        {
+            connection.discard_unsent(now, replaced);
+            own.on_direct_replaced();
+        }
     }
 }
