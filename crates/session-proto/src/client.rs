@@ -223,6 +223,7 @@ impl Client {
     }
 
     /// [`poll_transmit`](Machine::poll_transmit), with a function that may hand messages over to the connection before.
+    #[inline(always)]
     pub(crate) fn poll_transmit_with(
         &mut self,
         now: Instant,

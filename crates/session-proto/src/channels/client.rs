@@ -396,8 +396,9 @@ impl Machine for ChannelClient {
             }
         });
         if transmit.is_none() {
-            self.has_input = true;
-            self.handle_input();
+            if self.client.has_events() || self.end.is_some() {
+                self.handle_events();
+            }
             if self.session.as_mut().is_some_and(ChannelSession::take_writable) {
                 self.push_event(ClientEvent::Writable);
             }
@@ -411,11 +412,12 @@ impl Machine for ChannelClient {
             return Some(ClientEvent::Message);
         }
         self.handle_input();
-        if let Some(event) = self.events.pop_front() {
-            self.has_message_event &= event != ClientEvent::Message;
-            return Some(event);
+        if self.events.is_empty() {
+            return self.session.as_mut()?.poll_receipt().map(ClientEvent::Receipt);
         }
-        self.session.as_mut()?.poll_receipt().map(ClientEvent::Receipt)
+        let event = self.events.pop_front()?;
+        self.has_message_event &= event != ClientEvent::Message;
+        Some(event)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

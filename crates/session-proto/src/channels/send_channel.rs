@@ -77,6 +77,8 @@ pub(super) struct SendChannel {
     /// In a sequenced channel: the last payload, if it contains only its newest message.
     pub newest_payload: Option<MessageNumber>,
     max_age: Duration,
+    /// The same in microseconds in an expiring channel, and zero in others.
+    pub max_age_us: u32,
     max_queued: usize,
     queue: VecDeque<QueuedMessage>,
     store: MessageStore,
@@ -110,6 +112,8 @@ impl SendChannel {
             queued_next: 0,
             newest_payload: None,
             max_age: channel.max_age,
+            // At most a minute.
+            max_age_us: if channel.mode == ChannelMode::Expiring { channel.max_age.as_micros() as u32 } else { 0 },
             max_queued: channel.queue,
             queue: VecDeque::new(),
             store: MessageStore::default(),
@@ -185,7 +189,7 @@ impl SendChannel {
     }
 
     /// When a message expires that is sent now.
-    pub fn expires_at(&self, now: Instant) -> Option<Instant> {
+    fn expires_at(&self, now: Instant) -> Option<Instant> {
         (self.mode == ChannelMode::Expiring).then(|| now + self.max_age)
     }
 

@@ -17,6 +17,7 @@ use crate::{
     Connection, SendError,
     connection::{Side, Source},
 };
+use direct::DirectUrgent;
 use rallypoint_wire::session::{
     ClientData, MAX_DATAGRAM, MessageNumber,
     channels::{FRAGMENT_HEADER, MESSAGE_HEADER, RecordWriter, Sequences, message_header},
@@ -45,6 +46,7 @@ pub(super) struct Sender {
     /// Bytes of a datagram around a message that is sent without a queue, and whether messages that must not be late are.
     direct_overhead: usize,
     is_urgent_direct: bool,
+    direct_urgent: DirectUrgent,
     /// A channel may have been full.
     has_blocked: bool,
 }
@@ -105,6 +107,7 @@ impl Sender {
             receipts: VecDeque::new(),
             direct_overhead: 0,
             is_urgent_direct: false,
+            direct_urgent: DirectUrgent::default(),
             has_blocked: false,
         }
     }
@@ -210,6 +213,7 @@ impl Sender {
         replies: &mut Replies,
         allowance: usize,
     ) -> Source {
+        self.count_direct_urgent();
         if self.waiting & self.expiring != 0 {
             self.expire_waiting(now);
         }

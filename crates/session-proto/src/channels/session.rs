@@ -88,6 +88,7 @@ impl ChannelSession {
     /// The tables agree: messages flow from now on.
     pub fn open(&mut self, connection: &mut Connection) {
         self.state = State::Open;
+        self.receiver.open();
         connection.wake_source();
         connection.deliver_on_arrival();
     }
@@ -187,8 +188,10 @@ impl ChannelSession {
     /// Looks for the next message; see [`Receiver::next`].
     #[inline(always)]
     pub fn next(&mut self, source: &mut impl PayloadSource) -> Next {
-        if matches!(self.state, State::Open | State::Closing { .. } | State::Done) {
+        if self.receiver.is_direct() {
             self.receiver.next(source)
+        } else if matches!(self.state, State::Open | State::Closing { .. } | State::Done) {
+            Next::Kept
         } else {
             Next::Nothing
         }

@@ -56,15 +56,21 @@ impl UrgentLimit {
     }
 
     /// Whether nothing is held back, and [`update`](Self::update) would not change that. The delay is looked at once per step.
+    #[inline]
     pub fn stays_unlimited(&mut self, now: Instant, connection: &Connection) -> bool {
         if self.checked_until.is_none_or(|until| now >= until) {
-            self.checked_until = Some(now + MIN_INTERVAL);
-            self.is_queue_short = !is_queue_too_long(connection);
-            if self.is_queue_short {
-                self.too_long_since = None;
-            }
+            self.check_queue(now, connection);
         }
         self.is_queue_short && self.is_unlimited()
+    }
+
+    #[inline(never)]
+    fn check_queue(&mut self, now: Instant, connection: &Connection) {
+        self.checked_until = Some(now + MIN_INTERVAL);
+        self.is_queue_short = !is_queue_too_long(connection);
+        if self.is_queue_short {
+            self.too_long_since = None;
+        }
     }
 
     /// The application sends a message, which takes this many bytes in a datagram of its own.

@@ -3,7 +3,7 @@
 //! Such a layer keeps its messages in queues of its own. Before each transmission it is asked for messages, and hands over no
 //! more than window and pacer admit at once. So the most urgent message is always the next, and nothing waits behind bulk.
 
-use super::{Connection, State};
+use super::{Connection, DirectBudget, State};
 use crate::SendError;
 use rallypoint_wire::session::{MAX_DATAGRAM, MessageNumber};
 use std::time::{Duration, Instant};
@@ -26,6 +26,7 @@ impl Source {
 
 impl Connection {
     /// Number of bytes, headers included, that would be sent at once. The layer above has something to send.
+    #[inline(always)]
     pub(crate) fn send_budget(&mut self, now: Instant) -> usize {
         // As in `send`: messages that were acked long ago are freed with every ack, and here only if their memory is needed.
         if self.send.is_memory_scarce || !self.send.buffer.has_room() {
@@ -55,24 +56,10 @@ impl Connection {
         left.min(self.send.pacer.credit()) as usize
     }
 
-    /// Number of bytes that would be sent at once, if it was determined since the last transmission.
+    /// How much may be handed over before the layer is asked.
     #[inline]
-    pub(crate) fn direct_budget(&self) -> Option<usize> {
-        self.send.direct_budget
-    }
-
-    /// Determines the number of bytes that would be sent at once; it is known until the next transmission.
-    pub(crate) fn determine_direct_budget(&mut self, now: Instant) -> usize {
-        let budget = self.send_budget(now);
-        *self.send.direct_budget.insert(budget)
-    }
-
-    /// A message was handed over in a datagram of this size.
-    #[inline]
-    pub(crate) fn charge_direct_budget(&mut self, size: usize) {
-        if let Some(budget) = &mut self.send.direct_budget {
-            *budget = budget.saturating_sub(size);
-        }
+    pub(crate) fn direct_budget(&mut self) -> &mut DirectBudget {
+        &mut self.send.direct_budget
     }
 
     /// Whether the layer above has to be asked for messages before something is sent.
@@ -113,6 +100,7 @@ impl Connection {
         body: &[u8],
         allowance: usize,
     ) -> Result<MessageNumber, SendError> {
+        self.send.direct_budget.invalidate();
         let number = self.send.buffer.next_number();
         self.send_parts(now, head, body, allowance).map(|()| number)
     }
@@ -121,12 +109,6 @@ impl Connection {
     #[inline]
     pub(crate) fn discard_at(&mut self, number: MessageNumber, at: Instant) {
         self.send.buffer.discard_at(number, at);
-    }
-
-    /// The same for the last message that was handed over.
-    #[inline]
-    pub(crate) fn discard_last_at(&mut self, at: Instant) {
-        self.send.buffer.discard_last_at(at);
     }
 
     /// The bytes of this message, which may not have been sent, are of no use any more.

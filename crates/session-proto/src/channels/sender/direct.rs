@@ -3,13 +3,32 @@
 use super::{ChannelIndex, MessageId, Sender, bit};
 use crate::Connection;
 use rallypoint_wire::session::{
-    MAX_DATAGRAM, MAX_TO_CLIENT,
+    MAX_DATAGRAM, MAX_TO_CLIENT, MessageNumber,
     channels::{MESSAGE_HEADER, message_header},
 };
 use std::time::Instant;
 
 /// Minimum length of a message that is handed over without a queue: two of them do not fit into a payload.
 const MIN_DIRECT: usize = MAX_TO_CLIENT / 2;
+
+/// Messages that must not be late and were handed over without a queue. They are counted together: it takes fewer instructions.
+#[derive(Debug, Default)]
+pub(super) struct DirectUrgent {
+    /// Bytes of their datagrams, and those of the largest.
+    bytes: u32,
+    largest: u32,
+    /// When the last one was handed over, if there is one.
+    last_at: Option<Instant>,
+}
+
+impl DirectUrgent {
+    #[inline]
+    fn on_sent(&mut self, now: Instant, size: usize) {
+        self.last_at = Some(now);
+        self.bytes += size as u32;
+        self.largest = self.largest.max(size as u32);
+    }
+}
 
 impl Sender {
     /// Whether a message of this length may be one for [`send_directly`](Self::send_directly): it is so large that no other of its
@@ -34,14 +53,14 @@ impl Sender {
         if self.waiting != 0 {
             return None;
         }
-        let budget = match connection.direct_budget() {
-            Some(budget) => budget,
-            None => self.determine_direct_budget(now, connection),
-        };
+        let mut budget = connection.direct_budget().left();
+        if budget < MAX_DATAGRAM {
+            budget = self.renew_direct_budget(now, connection)?;
+        }
         let own = self.channels.get_mut(usize::from(channel.get()))?;
-        let position = own.next_direct(message.len()).filter(|_| budget >= MAX_DATAGRAM)?;
+        let position = own.next_direct(message.len())?;
         let is_reliable = own.mode.is_reliable();
-        if is_reliable && self.traffic.is_active() {
+        if is_reliable && (self.traffic.is_active() || self.direct_urgent.last_at.is_some()) {
             return None;
         }
         if !is_reliable && (!self.is_urgent_direct || own.newest_payload.is_some_and(|last| connection.is_unsent(last)))
@@ -49,37 +68,55 @@ impl Sender {
             self.discard_unsent(now, connection, channel);
             return None;
         }
-        if !connection.send_headed(now, message_header(channel, position as u16), message, allowance) {
+        if !connection.send_headed(now, message_header(channel, position as u16), message, allowance, own.max_age_us) {
             return None;
         }
         let size = message.len() + self.direct_overhead;
-        connection.charge_direct_budget(size);
+        connection.direct_budget().set_left(budget.saturating_sub(size));
         let id = own.on_sent_directly();
         if !is_reliable {
-            self.on_droppable_sent(now, connection, channel, size);
+            self.direct_urgent.on_sent(now, size);
+            if own.max_age_us == 0 {
+                let replaced = own.newest_payload.replace(connection.last_number());
+                self.supersede(now, connection, channel, replaced);
+            }
         }
         Some(id)
     }
 
-    /// Determines what would be sent at once, and whether messages that must not be late are held back.
+    /// Determines what would be sent at once, and whether messages that must not be late are held back. Returns none if that is
+    /// less than a datagram.
     #[inline(never)]
-    fn determine_direct_budget(&mut self, now: Instant, connection: &mut Connection) -> usize {
+    fn renew_direct_budget(&mut self, now: Instant, connection: &mut Connection) -> Option<usize> {
+        if connection.direct_budget().is_current() {
+            return None;
+        }
+        self.count_direct_urgent();
         self.direct_overhead = MAX_DATAGRAM - connection.max_message() + MESSAGE_HEADER;
         self.is_urgent_direct = self.urgent.stays_unlimited(now, connection);
-        connection.determine_direct_budget(now)
+        let budget = connection.send_budget(now);
+        connection.direct_budget().renew(budget);
+        (budget >= MAX_DATAGRAM).then_some(budget)
     }
 
-    /// A message of a sequenced or expiring channel was handed over, in a datagram of this size.
-    #[inline(never)]
-    fn on_droppable_sent(&mut self, now: Instant, connection: &mut Connection, channel: ChannelIndex, size: usize) {
-        let Some(own) = self.channels.get_mut(usize::from(channel.get())) else { return };
-        self.urgent.on_offer(now, size);
-        self.traffic.on_sent(now, size);
-        if let Some(expires_at) = own.expires_at(now) {
-            connection.discard_last_at(expires_at);
-            return;
+    /// Counts the messages that must not be late and were handed over since the last time.
+    pub(super) fn count_direct_urgent(&mut self) {
+        if let DirectUrgent { bytes, largest, last_at: Some(at) } = std::mem::take(&mut self.direct_urgent) {
+            self.urgent.on_offer(at, bytes as usize);
+            self.traffic.on_sent(at, largest as usize);
         }
-        if let Some(replaced) = own.newest_payload.replace(connection.last_number()) {
+    }
+
+    /// A newer message of a sequenced channel was handed over. `replaced`: the payload of the last one, if that was alone in it.
+    #[inline(always)]
+    fn supersede(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+        channel: ChannelIndex,
+        replaced: Option<MessageNumber>,
+    ) {
+        if let Some(replaced) = replaced {
             connection.discard_at(replaced, now);
         }
         if !self.newest.is_empty() {
