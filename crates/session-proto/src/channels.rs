@@ -14,10 +14,9 @@
 
 mod bulk_limit;
 mod client;
-mod direct_budget;
-mod droppable;
 mod fault;
 mod message_store;
+mod newest_payloads;
 mod plain_session;
 mod player_session;
 mod priority_group;
@@ -33,6 +32,7 @@ mod session_table;
 mod table;
 mod token;
 mod urgent_limit;
+mod urgent_traffic;
 
 pub use client::{ChannelClient, ChannelClientConfig};
 pub use fault::ChannelFault;

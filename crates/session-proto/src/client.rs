@@ -223,6 +223,7 @@ impl Client {
     }
 
     /// [`poll_transmit`](Machine::poll_transmit), with a function that may hand messages over to the connection before.
+    #[inline(always)]
     pub(crate) fn poll_transmit_with(
         &mut self,
         now: Instant,
@@ -239,7 +240,9 @@ impl Client {
                 Some(Transmit::one(self.server, attempt.datagram.len()))
             }
             State::Connected(connection) => {
-                fill(connection);
+                if connection.asks_source() {
+                    fill(connection);
+                }
                 let transmit = connection.poll_transmit(now, &mut self.copies, out);
                 if transmit.is_none() {
                     self.collect_events(now);
@@ -248,6 +251,21 @@ impl Client {
             }
             _ => None,
         }
+    }
+
+    /// Whether events wait to be polled.
+    #[inline]
+    pub(crate) fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// Polls [`ClientEvent::Message`], if that is the next event.
+    #[inline]
+    pub(crate) fn take_message_event(&mut self) -> bool {
+        let is_next =
+            self.has_message_event && self.events.pop_front_if(|event| *event == ClientEvent::Message).is_some();
+        self.has_message_event &= !is_next;
+        is_next
     }
 
     #[inline]

@@ -11,6 +11,7 @@ mod congestion;
 mod datagram_ring;
 mod decryption_failures;
 mod delay_limit;
+mod direct_budget;
 mod early_ack_filter;
 mod handle;
 mod left_addresses;
@@ -44,6 +45,7 @@ use closing::{PeerClose, State};
 use congestion::CongestionController;
 use decryption_failures::DecryptionFailures;
 use delay_limit::DelayLimit;
+use direct_budget::DirectBudget;
 use early_ack_filter::EarlyAckFilter;
 use optimistic_acks::OptimisticAckDetector;
 use pacer::Pacer;
@@ -134,6 +136,7 @@ struct SendSide {
     is_blocked: bool,
     /// The state of a layer above that binds its messages late.
     source: Source,
+    direct_budget: DirectBudget,
     /// Acked messages are freed early: the connections of the endpoint use much of its memory.
     is_memory_scarce: bool,
     /// Where datagrams are written before they are stored.
@@ -342,6 +345,7 @@ impl Connection {
                 paced_until: None,
                 is_blocked: false,
                 source: Source::default(),
+                direct_budget: DirectBudget::default(),
                 is_memory_scarce: false,
                 scratch: Vec::with_capacity(MAX_DATAGRAM),
             },
@@ -387,7 +391,7 @@ impl Connection {
         if message.len() > limit {
             return Err(SendError::TooLarge { limit, length: message.len() });
         }
-        self.send_checked(now, &[], message, allowance)
+        self.send_checked(now, &[], message, allowance, 0)
     }
 
     /// Queues a message of two parts, of which the first may be empty.
@@ -406,23 +410,33 @@ impl Connection {
         if length > limit {
             return Err(SendError::TooLarge { limit, length });
         }
-        self.send_checked(now, head, body, allowance)
+        self.send_checked(now, head, body, allowance, 0)
     }
 
-    /// Queues a message with the header of a channel. Returns false if it cannot be sent now, or does not fit.
+    /// Queues a message with the header of a channel, whose bytes are of no use from this age on, if it is not zero. Returns false
+    /// if it cannot be sent now, or does not fit.
+    #[inline(never)]
     pub(crate) fn send_headed(
         &mut self,
         now: Instant,
         header: [u8; MESSAGE_HEADER],
         body: &[u8],
         allowance: usize,
+        max_age_us: u32,
     ) -> bool {
-        self.send_checked(now, &header, body, allowance).is_ok()
+        self.send_checked(now, &header, body, allowance, max_age_us).is_ok()
     }
 
     /// Queues a message that is not empty.
     #[inline(always)]
-    fn send_checked(&mut self, now: Instant, head: &[u8], body: &[u8], allowance: usize) -> Result<(), SendError> {
+    fn send_checked(
+        &mut self,
+        now: Instant,
+        head: &[u8],
+        body: &[u8],
+        allowance: usize,
+        max_age_us: u32,
+    ) -> Result<(), SendError> {
         if self.state != State::Open {
             return Err(SendError::Closed);
         }
@@ -438,7 +452,7 @@ impl Connection {
             self.send.is_blocked = true;
             return Err(SendError::WouldBlock);
         }
-        if !self.push(now, head, body) {
+        if !self.push(now, head, body, max_age_us) {
             return Err(SendError::TooLarge { limit: self.max_message(), length: head.len() + body.len() });
         }
         self.stats.messages_sent += 1;
@@ -488,17 +502,17 @@ impl Connection {
 
     /// Appends a message without bytes, which fills a number.
     fn push_empty(&mut self, now: Instant) -> bool {
-        self.push(now, &[], &[])
+        self.push(now, &[], &[], 0)
     }
 
     /// Inlined, so that the length of a header is known.
     #[inline(always)]
-    fn push(&mut self, now: Instant, head: &[u8], body: &[u8]) -> bool {
+    fn push(&mut self, now: Instant, head: &[u8], body: &[u8], max_age_us: u32) -> bool {
         let mut datagram = std::mem::take(&mut self.send.scratch);
         datagram.clear();
         let emitted = self.codec.emit(self.send.buffer.next_number(), head, body, &mut datagram);
         if emitted {
-            self.send.buffer.push(now, &datagram);
+            self.send.buffer.push(now, &datagram, max_age_us);
         }
         self.send.scratch = datagram;
         emitted

@@ -250,7 +250,9 @@ impl Endpoint {
         while let Some(index) = self.ready.pop_front() {
             let allowance = self.allowance();
             let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { continue };
-            fill(slot.player(), &mut slot.connection, allowance);
+            if slot.connection.asks_source() {
+                fill(slot.player(), &mut slot.connection, allowance);
+            }
             self.memory = self.memory - slot.memory + slot.connection.memory();
             slot.memory = slot.connection.memory();
             let transmit = slot.connection.poll_transmit(now, &mut self.copies, out);
@@ -271,6 +273,12 @@ impl Endpoint {
         let (to, len) = self.queries.poll_transmit(out)?;
         self.stats.unvalidated_bytes += len as u64;
         Some(Transmit::one(to, len))
+    }
+
+    /// Whether events wait to be polled.
+    #[inline]
+    pub(crate) fn has_events(&self) -> bool {
+        !self.events.is_empty()
     }
 
     /// Sets the number of bytes that a layer above keeps: they count as memory of the endpoint.

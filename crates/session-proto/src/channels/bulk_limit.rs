@@ -5,12 +5,10 @@
 //! (as in LEDBAT, RFC 6817): when the queue delays by more than a target, the bytes in flight shrink so far that the queue
 //! drains, and grow again after that. The congestion window applies as well.
 
+use super::urgent_traffic::UrgentTraffic;
 use crate::Connection;
 use rallypoint_wire::session::MAX_DATAGRAM;
 use std::time::{Duration, Instant};
-
-/// How long a channel counts as in use after a message.
-const ACTIVE: Duration = Duration::from_secs(1);
 
 /// Queueing delay above which reliable messages back off: an eighth of the path's delay within these bounds, since on a short path
 /// a short queue matters as well; and the time that one of their datagrams takes, within the upper bound.
@@ -52,10 +50,6 @@ pub(super) enum BulkAdmission {
 /// Limits reliable messages by delay, while it is needed.
 #[derive(Debug, Default)]
 pub(super) struct BulkLimit {
-    /// Until when a channel whose messages must not be late is in use.
-    active_until: Option<Instant>,
-    /// Size of the datagrams with such messages: the largest lately.
-    urgent_size: u64,
     /// Maximum number of bytes in flight.
     limit: Option<f64>,
     /// Whether there was a queue: the capacity of the path is known.
@@ -65,20 +59,9 @@ pub(super) struct BulkLimit {
 }
 
 impl BulkLimit {
-    /// A datagram of this size is sent, whose messages must not be late.
-    pub fn on_urgent(&mut self, now: Instant, size: usize) {
-        self.active_until = Some(now + ACTIVE);
-        self.urgent_size = (size as u64).max(self.urgent_size * 31 / 32);
-    }
-
-    /// Whether reliable messages are limited.
-    pub fn is_active(&self) -> bool {
-        self.active_until.is_some()
-    }
-
-    /// Adapts the limit to the measured delay. `poll_interval`: how long a datagram may wait on this side to be read.
-    pub fn update(&mut self, now: Instant, connection: &Connection, poll_interval: Duration) {
-        if self.active_until.is_none_or(|until| now >= until) {
+    /// Adapts the limit to the measured delay.
+    pub fn update(&mut self, now: Instant, connection: &Connection, traffic: &UrgentTraffic) {
+        if !traffic.is_active() {
             *self = Self::default();
             return;
         }
@@ -91,7 +74,7 @@ impl BulkLimit {
         let datagram = rtt.mul_f64(MAX_DATAGRAM as f64 / used.max(MAX_DATAGRAM as f64));
         let target = ((base / TARGET_SHARE).max(MIN_TARGET) + datagram).min(MAX_TARGET);
         // The peer is probably polled as often.
-        if queue > target + 2 * poll_interval {
+        if queue > target + 2 * connection.poll_interval() {
             if self.reduced_at.is_none_or(|at| now >= at + rtt) {
                 self.reduced_at = Some(now);
                 self.has_found_queue = true;
@@ -111,15 +94,15 @@ impl BulkLimit {
     }
 
     /// Whether a reliable message may be sent, with this many bytes in flight.
-    pub fn check(&self, in_flight: u64, window: u64) -> BulkAdmission {
-        if in_flight == 0 || self.active_until.is_none() {
+    pub fn check(&self, in_flight: u64, window: u64, traffic: &UrgentTraffic) -> BulkAdmission {
+        if in_flight == 0 || !traffic.is_active() {
             return BulkAdmission::Admitted;
         }
         let next = (in_flight + MAX_DATAGRAM as u64) as f64;
         if self.limit.is_some_and(|limit| next > limit && limit < window as f64) {
             return BulkAdmission::QueueTooLong;
         }
-        let has_reserve = in_flight + RESERVE * self.urgent_size + MAX_DATAGRAM as u64 <= window;
+        let has_reserve = in_flight + RESERVE * u64::from(traffic.size()) + MAX_DATAGRAM as u64 <= window;
         if has_reserve { BulkAdmission::Admitted } else { BulkAdmission::WindowFull }
     }
 }

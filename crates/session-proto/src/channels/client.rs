@@ -4,7 +4,7 @@ use super::{
     ChannelFault, ChannelIndex, ChannelTable, ConnectToken, MessageId, TokenError,
     message_store::OutgoingMessage,
     receiver::{Next, PayloadSource},
-    sender::{FillLimits, Sender},
+    sender::Sender,
     session::{ChannelSession, parse_hello, send_hello},
 };
 use crate::{
@@ -53,7 +53,6 @@ pub struct ChannelClient {
     is_closing: bool,
     /// A session ended while reliable messages were waiting to be sent.
     has_lost_messages: bool,
-    poll_interval: Duration,
     /// Events may have been raised since they were handled, which is done once for many datagrams; or messages of a session that
     /// has ended are left.
     has_input: bool,
@@ -98,7 +97,6 @@ impl ChannelClient {
             is_reported: false,
             is_closing: false,
             has_lost_messages: false,
-            poll_interval: Duration::ZERO,
             has_input: false,
             now,
         })
@@ -179,13 +177,11 @@ impl ChannelClient {
     /// [`send`](Self::send) in the general case.
     #[inline(never)]
     fn queue(&mut self, now: Instant, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
-        match &mut self.session {
-            Some(session) if self.client.is_connected() => {
-                session.send(now, channel, OutgoingMessage::Borrowed(message))
-            }
-            _ if self.client.is_closed() => Err(SendError::Closed),
-            _ => Err(SendError::NotConnected),
+        if let (Some(session), Some(connection)) = (&mut self.session, self.client.connection_mut()) {
+            connection.wake_source();
+            return session.send(now, channel, OutgoingMessage::Borrowed(message));
         }
+        Err(if self.client.is_closed() { SendError::Closed } else { SendError::NotConnected })
     }
 
     /// The next message and its channel. Its bytes stay valid until the next call.
@@ -197,6 +193,7 @@ impl ChannelClient {
         let session = self.session.as_mut()?;
         connection.reopen_window();
         match session.next(connection) {
+            Next::Nothing => None,
             Next::Message(channel) => Some((channel, connection.last_received_from(MESSAGE_HEADER))),
             next => session.finish_recv(now, next, connection, &mut self.has_input),
         }
@@ -207,7 +204,14 @@ impl ChannelClient {
     fn recv_earlier(&mut self, now: Instant) -> Option<(ChannelIndex, &[u8])> {
         self.now = now;
         self.handle_input();
-        match self.session.as_mut()?.next_message(&mut self.client) {
+        let session = self.session.as_mut()?;
+        let received = session.next_message(&mut self.client);
+        if let Some(connection) = self.client.connection_mut()
+            && !session.is_idle()
+        {
+            connection.wake_source();
+        }
+        match received {
             Ok(Some(channel)) => {
                 let last = self.client.last_received();
                 return self.session.as_ref().map(|session| (channel, session.message(last)));
@@ -237,7 +241,6 @@ impl ChannelClient {
     /// Sets the interval at which the application reads datagrams: a wait of up to one interval does not indicate a queue on
     /// the path. Zero by default.
     pub fn set_poll_interval(&mut self, interval: Duration) {
-        self.poll_interval = interval;
         self.client.set_poll_interval(interval);
     }
 
@@ -253,7 +256,9 @@ impl ChannelClient {
     }
 
     /// Handles the events of datagrams and timers since the last call: those of an old session before anything new.
+    #[inline]
     fn handle_input(&mut self) {
+        self.has_input &= self.client.has_events() || self.client.has_unread() || self.end.is_some();
         if self.has_input {
             self.handle_events();
         }
@@ -289,6 +294,11 @@ impl ChannelClient {
         self.session = Some(ChannelSession::new(self.now, &self.table, Side::Client, is_encrypted, self.window));
         self.is_reported = false;
         send_hello(self.now, connection, &self.table, &self.token);
+    }
+
+    /// Whether the tables agree, and the session has not ended.
+    fn is_open(&self) -> bool {
+        self.end.is_none() && self.session.as_ref().is_some_and(ChannelSession::is_open)
     }
 
     fn is_awaiting_hello(&self) -> bool {
@@ -379,15 +389,16 @@ impl Machine for ChannelClient {
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         self.now = now;
         self.handle_input();
-        let Self { client, session, poll_interval, .. } = self;
-        let poll_interval = *poll_interval;
+        let Self { client, session, .. } = self;
         let transmit = client.poll_transmit_with(now, out, |connection| {
             if let Some(session) = session {
-                session.fill(now, connection, FillLimits { allowance: usize::MAX, poll_interval });
+                session.fill(now, connection, usize::MAX);
             }
         });
         if transmit.is_none() {
-            self.handle_events();
+            if self.client.has_events() || self.end.is_some() {
+                self.handle_events();
+            }
             if self.session.as_mut().is_some_and(ChannelSession::take_writable) {
                 self.push_event(ClientEvent::Writable);
             }
@@ -396,12 +407,17 @@ impl Machine for ChannelClient {
     }
 
     fn poll_event(&mut self) -> Option<ClientEvent> {
-        self.handle_input();
-        if let Some(event) = self.events.pop_front() {
-            self.has_message_event &= event != ClientEvent::Message;
-            return Some(event);
+        // Most events need no queue: messages of a session that is open.
+        if self.events.is_empty() && self.is_open() && self.client.take_message_event() {
+            return Some(ClientEvent::Message);
         }
-        self.session.as_mut()?.poll_receipt().map(ClientEvent::Receipt)
+        self.handle_input();
+        if self.events.is_empty() {
+            return self.session.as_mut()?.poll_receipt().map(ClientEvent::Receipt);
+        }
+        let event = self.events.pop_front()?;
+        self.has_message_event &= event != ClientEvent::Message;
+        Some(event)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

@@ -2,7 +2,7 @@
 
 use super::{
     ChannelFault, ChannelIndex, MessageId, message_store::OutgoingMessage, plain_session::PlainSession,
-    receiver::PayloadSource, sender::FillLimits, session::ChannelSession,
+    receiver::PayloadSource, session::ChannelSession,
 };
 use crate::{Connection, DisconnectReason, NewPlayer, SendError};
 use std::time::Instant;
@@ -135,10 +135,10 @@ impl Layer {
     }
 
     /// Hands messages over to the connection, as many as it sends at once.
-    pub fn fill(&mut self, now: Instant, connection: &mut Connection, limits: FillLimits) {
+    pub fn fill(&mut self, now: Instant, connection: &mut Connection, allowance: usize) {
         match self {
-            Self::Channels(session) => session.fill(now, connection, limits),
-            Self::Plain(session) => session.fill(now, connection, limits.allowance),
+            Self::Channels(session) => session.fill(now, connection, allowance),
+            Self::Plain(session) => session.fill(now, connection, allowance),
         }
     }
 

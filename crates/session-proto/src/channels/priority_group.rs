@@ -2,12 +2,15 @@
 
 use super::send_channel::SendChannel;
 
+/// Some channels of a table, one bit for each.
+pub(super) type ChannelSet = u32;
+
 /// Channels of the same priority, by their positions in the table.
 #[derive(Debug)]
 pub(super) struct PriorityGroup {
     channels: Vec<usize>,
-    /// The same as a bit set.
-    pub set: u32,
+    /// The same as a set.
+    pub set: ChannelSet,
     /// The position in `channels` of the one that is served first.
     next: usize,
 }
@@ -46,7 +49,7 @@ impl PriorityGroup {
     }
 }
 
-/// A bit set with one channel.
-pub(super) const fn bit(position: usize) -> u32 {
+/// A set with one channel.
+pub(super) const fn bit(position: usize) -> ChannelSet {
     1 << position
 }

@@ -148,7 +148,8 @@ impl ReceiveChannel {
                 is_next
             }
             State::Expiring { newest, partial } if partial.is_empty() => {
-                *newest = expiring_position(*newest, sequence).max(*newest);
+                let ahead = sequence.wrapping_sub(*newest as u16).cast_signed();
+                *newest += u64::from(ahead.max(0).cast_unsigned());
                 true
             }
             State::Expiring { .. } | State::Ordered { .. } => false,

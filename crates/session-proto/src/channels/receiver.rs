@@ -29,6 +29,8 @@ pub(super) struct Receiver {
     offset: usize,
     /// Complete messages that are in no payload.
     ready: VecDeque<(ChannelIndex, u64, Vec<u8>)>,
+    /// Whether the next message is in the next payload of the source: the session is open, and nothing is left of earlier ones.
+    is_direct: bool,
     /// The message that the application is reading, and its bytes if they are in no payload.
     current: Current,
     stored: Vec<u8>,
@@ -119,6 +121,7 @@ impl Receiver {
             payload: Vec::new(),
             offset: 0,
             ready: VecDeque::new(),
+            is_direct: false,
             current: Current::Stored,
             stored: Vec::new(),
             memory: 0,
@@ -134,6 +137,18 @@ impl Receiver {
         self.payload.clear();
         self.offset = 0;
         self.memory = 0;
+        self.is_direct = false;
+    }
+
+    /// The session is open: payloads are messages from now on.
+    pub fn open(&mut self) {
+        self.is_direct = true;
+    }
+
+    /// Whether [`next`](Self::next) may be called.
+    #[inline]
+    pub fn is_direct(&self) -> bool {
+        self.is_direct
     }
 
     /// Bytes of memory that unfinished and waiting messages take.
@@ -146,13 +161,10 @@ impl Receiver {
         !self.ready.is_empty() || self.offset < self.payload.len()
     }
 
-    /// Looks for the next message. The common case is complete with that, without the detour of a record;
-    /// [`finish_next`](Self::finish_next) has to follow in all others.
+    /// Looks for the next message, if it is in the next payload. The common case is complete with that, without the detour of a
+    /// record; [`finish_next`](Self::finish_next) has to follow in all others.
     #[inline(always)]
     pub fn next(&mut self, source: &mut impl PayloadSource) -> Next {
-        if self.is_readable() {
-            return Next::Kept;
-        }
         let Some(payload) = source.next_payload() else { return Next::Nothing };
         if let Some((channel, sequence, body)) = whole_message(payload)
             && let Some(known) = self.channels.get_mut(usize::from(channel.get()))
@@ -172,18 +184,20 @@ impl Receiver {
         replies: &mut Replies,
         source: &mut impl PayloadSource,
     ) -> Result<Option<ChannelIndex>, ChannelFault> {
-        match next {
+        let received = match next {
             Next::Message(channel) => {
                 self.current = Current::EndOfSource;
-                Ok(Some(channel))
+                return Ok(Some(channel));
             }
-            Next::Payload => match self.handle_payload(source.last_payload(), sender, replies)? {
-                Some(channel) => Ok(Some(channel)),
-                None => self.next_kept(sender, replies, source),
+            Next::Nothing => return Ok(None),
+            Next::Payload => match self.handle_payload(source.last_payload(), sender, replies) {
+                Ok(None) => self.next_kept(sender, replies, source),
+                received => received,
             },
             Next::Kept => self.next_kept(sender, replies, source),
-            Next::Nothing => Ok(None),
-        }
+        };
+        self.is_direct = !self.is_readable();
+        received
     }
 
     /// Moves to the next message, in the general case.

@@ -6,7 +6,10 @@ use super::{
     rate_limit::RateLimit,
 };
 use crate::SendError;
-use rallypoint_wire::session::channels::{MESSAGE_HEADER, messages_share_payload};
+use rallypoint_wire::session::{
+    MessageNumber,
+    channels::{MESSAGE_HEADER, messages_share_payload},
+};
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
@@ -22,6 +25,9 @@ const RECEIPT_WINDOW: usize = 1 << 15;
 
 /// Time after the last sign of overload of an expiring channel for which it is assumed, as a multiple of [`Channel::max_age`].
 const OVERLOAD_MEMORY: u32 = 4;
+
+/// Number of messages of a sequenced channel that wait in the queue after one was replaced that did not.
+const QUEUED_AFTER_REPLACED: u8 = 64;
 
 /// Maximum number of messages that wait in a queue, however small they are.
 const MAX_QUEUED: usize = 65_536;
@@ -63,9 +69,16 @@ pub(super) struct SendChannel {
     pub priority: u8,
     pub max_size: usize,
     pub rate: Option<RateLimit>,
-    /// Messages that do not wait in the queue are shorter than this; zero if all wait, because of their mode, a rate or receipts.
+    /// Messages that do not wait in the queue are shorter than this; zero if all wait, because of a rate or receipts, or of
+    /// `queued_next`.
     direct_end: usize,
+    /// In a sequenced channel: number of messages to come that wait in the queue, where the next one can replace them.
+    queued_next: u8,
+    /// In a sequenced channel: the last payload, if it contains only its newest message.
+    pub newest_payload: Option<MessageNumber>,
     max_age: Duration,
+    /// The same in microseconds in an expiring channel, and zero in others.
+    pub max_age_us: u32,
     max_queued: usize,
     queue: VecDeque<QueuedMessage>,
     store: MessageStore,
@@ -88,8 +101,7 @@ pub(super) struct SendChannel {
 impl SendChannel {
     /// `max_size`: maximum size of a message in the direction of this sender.
     pub fn new(index: ChannelIndex, channel: &Channel, max_size: usize) -> Self {
-        // A sequenced message waits for the next one, which could replace it.
-        let is_direct = channel.rate.is_none() && !channel.receipts && channel.mode != ChannelMode::Sequenced;
+        let is_direct = channel.rate.is_none() && !channel.receipts;
         Self {
             index,
             mode: channel.mode,
@@ -97,7 +109,11 @@ impl SendChannel {
             max_size,
             rate: channel.rate.map(RateLimit::new),
             direct_end: if is_direct && max_size > 0 { max_size.saturating_add(1) } else { 0 },
+            queued_next: 0,
+            newest_payload: None,
             max_age: channel.max_age,
+            // At most a minute.
+            max_age_us: if channel.mode == ChannelMode::Expiring { channel.max_age.as_micros() as u32 } else { 0 },
             max_queued: channel.queue,
             queue: VecDeque::new(),
             store: MessageStore::default(),
@@ -122,6 +138,7 @@ impl SendChannel {
             return Err(SendError::TooLarge { limit: self.max_size, length });
         }
         if self.mode == ChannelMode::Sequenced {
+            self.count_queued();
             // One that is partly sent is completed, so that large messages are not replaced again and again.
             while self.queue.back().is_some_and(|queued| queued.fragments_sent == 0) {
                 self.drop_back();
@@ -155,8 +172,24 @@ impl SendChannel {
         MessageId { channel: self.index, number }
     }
 
+    /// A message of a sequenced channel that was handed over without a queue is replaced before it was sent, as happens to an
+    /// application that sends several in one frame: the next ones wait in the queue, where that costs nothing.
+    pub fn on_direct_replaced(&mut self) {
+        self.direct_end = 0;
+        self.queued_next = QUEUED_AFTER_REPLACED;
+    }
+
+    fn count_queued(&mut self) {
+        if self.queued_next > 0 {
+            self.queued_next -= 1;
+            if self.queued_next == 0 {
+                self.direct_end = self.max_size.saturating_add(1);
+            }
+        }
+    }
+
     /// When a message expires that is sent now.
-    pub fn expires_at(&self, now: Instant) -> Option<Instant> {
+    fn expires_at(&self, now: Instant) -> Option<Instant> {
         (self.mode == ChannelMode::Expiring).then(|| now + self.max_age)
     }
 

@@ -5,26 +5,24 @@ mod direct;
 use super::{
     ChannelFault, ChannelIndex, ChannelMode, ChannelTable, MessageId,
     bulk_limit::{BulkAdmission, BulkLimit},
-    direct_budget::DirectBudget,
-    droppable::DroppablePayloads,
     message_store::OutgoingMessage,
-    priority_group::{PriorityGroup, bit},
+    newest_payloads::NewestPayloads,
+    priority_group::{ChannelSet, PriorityGroup, bit},
     receiver::Replies,
     send_channel::{CREDIT_WINDOW, SendChannel},
     urgent_limit::UrgentLimit,
+    urgent_traffic::UrgentTraffic,
 };
 use crate::{
     Connection, SendError,
     connection::{Side, Source},
 };
+use direct::DirectUrgent;
 use rallypoint_wire::session::{
-    ClientData, MAX_DATAGRAM,
+    ClientData, MAX_DATAGRAM, MessageNumber,
     channels::{FRAGMENT_HEADER, MESSAGE_HEADER, RecordWriter, Sequences, message_header},
 };
-use std::{
-    collections::VecDeque,
-    time::{Duration, Instant},
-};
+use std::{collections::VecDeque, time::Instant};
 
 /// Maximum number of receipts that wait to be polled. A correct peer sends at most one per message.
 const MAX_RECEIPTS: usize = 1 << 16;
@@ -33,29 +31,24 @@ const MAX_RECEIPTS: usize = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Sender {
     channels: Vec<SendChannel>,
-    /// The channels with messages that wait, those that are reliable, and those whose messages expire, as bit sets.
-    waiting: u32,
-    reliable: u32,
-    expiring: u32,
+    /// The channels with messages that wait, those that are reliable, and those whose messages expire.
+    waiting: ChannelSet,
+    reliable: ChannelSet,
+    expiring: ChannelSet,
     /// The channels by priority; those that have the same take turns.
     order: Vec<PriorityGroup>,
     writer: RecordWriter,
-    droppable: DroppablePayloads,
+    newest: NewestPayloads,
     bulk: BulkLimit,
     urgent: UrgentLimit,
+    traffic: UrgentTraffic,
     receipts: VecDeque<MessageId>,
-    direct_budget: DirectBudget,
+    /// Bytes of a datagram around a message that is sent without a queue, and whether messages that must not be late are.
+    direct_overhead: usize,
+    is_urgent_direct: bool,
+    direct_urgent: DirectUrgent,
     /// A channel may have been full.
     has_blocked: bool,
-}
-
-/// Limits on what is handed over to the connection.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FillLimits {
-    /// Number of bytes by which the memory may grow.
-    pub allowance: usize,
-    /// The interval at which the application polls; zero if datagrams are read when they arrive.
-    pub poll_interval: Duration,
 }
 
 /// The remaining budgets while messages are handed over.
@@ -80,7 +73,7 @@ enum PayloadKind {
 /// Properties of a payload of droppable messages.
 #[derive(Clone, Copy, Debug, Default)]
 struct DroppableContents {
-    newest_of: u32,
+    newest_of: ChannelSet,
     expires_at: Option<Instant>,
 }
 
@@ -96,7 +89,7 @@ impl Sender {
         let order = PriorityGroup::of_all(&channels);
         let set_of = |has_mode: fn(ChannelMode) -> bool| {
             let chosen = channels.iter().filter(|channel| has_mode(channel.mode));
-            chosen.fold(0, |set, channel| set | 1 << channel.index.get())
+            chosen.fold(0, |set, channel| set | bit(channel.index.get().into()))
         };
         let reliable = set_of(ChannelMode::is_reliable);
         let expiring = set_of(|mode| mode == ChannelMode::Expiring);
@@ -107,11 +100,14 @@ impl Sender {
             expiring,
             order,
             writer: RecordWriter::new(0),
-            droppable: DroppablePayloads::default(),
+            newest: NewestPayloads::default(),
             bulk: BulkLimit::default(),
             urgent: UrgentLimit::default(),
+            traffic: UrgentTraffic::default(),
             receipts: VecDeque::new(),
-            direct_budget: DirectBudget::default(),
+            direct_overhead: 0,
+            is_urgent_direct: false,
+            direct_urgent: DirectUrgent::default(),
             has_blocked: false,
         }
     }
@@ -123,13 +119,12 @@ impl Sender {
         channel: ChannelIndex,
         message: OutgoingMessage<'_>,
     ) -> Result<MessageId, SendError> {
-        let Self { channels, waiting, reliable, urgent, direct_budget, has_blocked, .. } = self;
+        let Self { channels, waiting, reliable, urgent, has_blocked, .. } = self;
         let position = usize::from(channel.get());
         let channel = channels.get_mut(position).ok_or(SendError::NoChannel)?;
         let length = message.as_bytes().len();
         let id = channel.push(now, message).inspect_err(|_| *has_blocked = true)?;
         *waiting |= bit(position);
-        direct_budget.close();
         if *reliable & bit(position) == 0 {
             urgent.on_offer(now, length + ClientData::HEADER + MESSAGE_HEADER);
         }
@@ -201,21 +196,24 @@ impl Sender {
     }
 
     /// Hands messages over to the connection, as many as it sends at once. `replies` are what the receiver has to send.
-    #[inline]
-    pub fn fill(&mut self, now: Instant, connection: &mut Connection, replies: &mut Replies, limits: FillLimits) {
-        self.direct_budget = DirectBudget::default();
-        if !self.droppable.is_empty() {
-            self.droppable.expire(now, |number| connection.discard(number));
+    pub fn fill(&mut self, now: Instant, connection: &mut Connection, replies: &mut Replies, allowance: usize) {
+        let mut source = Source::default();
+        if !(replies.is_empty() && self.is_empty()) {
+            source = self.fill_waiting(now, connection, replies, allowance);
         }
-        if replies.is_empty() && self.is_empty() {
-            connection.set_source(Source::default());
-        } else {
-            self.fill_waiting(now, connection, replies, limits);
-        }
+        source.is_idle = self.is_idle() && replies.is_empty();
+        connection.set_source(source);
     }
 
-    fn fill_waiting(&mut self, now: Instant, connection: &mut Connection, replies: &mut Replies, limits: FillLimits) {
-        let FillLimits { allowance, poll_interval } = limits;
+    /// [`fill`](Self::fill) while something waits. Returns what is waited for after that.
+    fn fill_waiting(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+        replies: &mut Replies,
+        allowance: usize,
+    ) -> Source {
+        self.count_direct_urgent();
         if self.waiting & self.expiring != 0 {
             self.expire_waiting(now);
         }
@@ -223,9 +221,10 @@ impl Sender {
         // Reliable messages of this session yield first.
         let is_urgent_limited = self.waiting & self.reliable == 0;
         if is_urgent_limited {
-            self.urgent.update(now, connection, poll_interval);
+            self.urgent.update(now, connection, &self.traffic);
         } else {
-            self.bulk.update(now, connection, poll_interval);
+            self.traffic.update(now);
+            self.bulk.update(now, connection, &self.traffic);
         }
         let size = connection.max_message();
         let mut state = FillState {
@@ -237,13 +236,14 @@ impl Sender {
         if replies.is_empty() {
             self.fill_alone(now, connection, &mut state);
             if self.is_empty() {
-                return connection.set_source(source);
+                return source;
             }
         }
         loop {
-            let admission = self.bulk.check(state.in_flight, state.window);
+            let admission = self.bulk.check(state.in_flight, state.window, &self.traffic);
             let is_bulk_admitted = admission == BulkAdmission::Admitted;
-            let urgent_at = if is_urgent_limited { self.urgent.ready_at(now, state.in_flight) } else { now };
+            let urgent_at =
+                if is_urgent_limited { self.urgent.ready_at(now, state.in_flight, &self.traffic) } else { now };
             let kind = match self.next_kind(now, is_bulk_admitted, urgent_at, &mut source.wake_at) {
                 Some(kind) => kind,
                 None if !replies.is_empty() => PayloadKind::Reliable,
@@ -266,19 +266,18 @@ impl Sender {
             // The session is open and has room: that was just checked.
             let Ok(number) = connection.send_numbered(now, &[], payload, state.allowance) else { break };
             if kind == PayloadKind::Droppable {
-                self.droppable.push(number, contents.newest_of, contents.expires_at);
-                self.bulk.on_urgent(now, sent);
-                self.urgent.on_sent(now, sent);
+                contents.on_sent(number, connection, &mut self.newest);
+                self.traffic.on_sent(now, sent);
             }
             state.on_sent(sent);
         }
-        connection.set_source(source);
+        source
     }
 
     /// Hands over messages of the only channel with messages that wait, as long as each is alone in its payload: nothing has to be
     /// chosen or packed. Those are most messages of whatever keeps the network busy, and the only position of a frame.
     fn fill_alone(&mut self, now: Instant, connection: &mut Connection, state: &mut FillState) {
-        let Self { channels, waiting, reliable, bulk, .. } = self;
+        let Self { channels, waiting, reliable, bulk, traffic, .. } = self;
         if !waiting.is_power_of_two() {
             return;
         }
@@ -292,7 +291,7 @@ impl Sender {
             return;
         }
         while state.admits(connection)
-            && bulk.check(state.in_flight, state.window) == BulkAdmission::Admitted
+            && bulk.check(state.in_flight, state.window, traffic) == BulkAdmission::Admitted
             && let Some((number, message)) = channel.front_alone(size)
         {
             let header = message_header(channel.index, number as u16);
@@ -310,15 +309,10 @@ impl Sender {
 
     /// [`fill_alone`](Self::fill_alone) with a single message of a channel that is not reliable.
     fn fill_urgent_alone(&mut self, now: Instant, connection: &mut Connection, state: &mut FillState, position: usize) {
-        let Self { channels, waiting, bulk, urgent, droppable, .. } = self;
+        let Self { channels, waiting, traffic, newest, .. } = self;
         let size = connection.max_message();
         let Some(channel) = channels.get_mut(position).filter(|channel| channel.is_single(size)) else { return };
         let index = channel.index;
-        let mut newest_of = 0;
-        if channel.mode == ChannelMode::Sequenced {
-            droppable.supersede(now, index, |number| connection.discard(number));
-            newest_of = bit(position);
-        }
         let Some(front) = channel.start_front() else { return };
         let header = message_header(index, front.number as u16);
         let sent = header.len() + front.bytes.len() + MAX_DATAGRAM - size;
@@ -327,9 +321,15 @@ impl Sender {
         let Ok(number) = connection.send_numbered(now, &header, front.bytes, state.allowance) else { return };
         channel.pop();
         *waiting = 0;
-        droppable.push(number, newest_of, expires_at);
-        bulk.on_urgent(now, sent);
-        urgent.on_sent(now, sent);
+        if let Some(expires_at) = expires_at {
+            connection.discard_at(number, expires_at);
+        } else {
+            if let Some(replaced) = channel.newest_payload.replace(number) {
+                connection.discard_at(replaced, now);
+            }
+            newest.supersede(now, bit(position), |number, at| connection.discard_at(number, at));
+        }
+        traffic.on_sent(now, sent);
         state.on_sent(sent);
     }
 
@@ -388,7 +388,7 @@ impl Sender {
                 return contents;
             }
         }
-        let Self { channels, waiting, order, writer, droppable, .. } = self;
+        let Self { channels, waiting, order, writer, newest, .. } = self;
         for group in order {
             if group.set & *waiting == 0 {
                 continue;
@@ -398,12 +398,15 @@ impl Sender {
                 let channel = channels.get_mut(index).filter(|_| *waiting & bit(index) != 0);
                 let Some(channel) = channel.filter(|channel| PayloadKind::of(channel.mode) == kind) else { continue };
                 let before = writer.len();
-                pack_channel(now, channel, writer, |channel, mode, is_start, expires_at| {
+                pack_channel(now, channel, writer, |mode, is_start, replaced, expires_at| {
                     if mode == ChannelMode::Sequenced {
-                        if is_start {
-                            droppable.supersede(now, channel, |number| connection.discard(number));
+                        if let Some(replaced) = replaced {
+                            connection.discard_at(replaced, now);
                         }
-                        contents.newest_of |= 1 << channel.get();
+                        if is_start {
+                            newest.supersede(now, bit(index), |number, at| connection.discard_at(number, at));
+                        }
+                        contents.newest_of |= bit(index);
                     }
                     contents.expires_at = contents.expires_at.max(expires_at);
                 });
@@ -426,13 +429,13 @@ impl Sender {
     }
 }
 
-/// Packs the next messages of a channel, as far as they fit. `on_part` is called for each part, with the channel and its mode,
-/// whether it is the first of its message, and when that expires.
+/// Packs the next messages of a channel, as far as they fit. `on_part` is called for each part, with the mode of the channel,
+/// whether it is the first of its message, a payload that is replaced by that, and when it expires.
 fn pack_channel(
     now: Instant,
     channel: &mut SendChannel,
     writer: &mut RecordWriter,
-    mut on_part: impl FnMut(ChannelIndex, ChannelMode, bool, Option<Instant>),
+    mut on_part: impl FnMut(ChannelMode, bool, Option<MessageNumber>, Option<Instant>),
 ) {
     let mut is_first = true;
     while let Some(front) = channel.front() {
@@ -456,8 +459,9 @@ fn pack_channel(
         is_first = false;
         let own = channel.index;
         let mode = channel.mode;
+        let replaced = channel.newest_payload.take();
         let Some(front) = channel.start_front() else { return };
-        on_part(own, mode, is_start, front.expires_at);
+        on_part(mode, is_start, replaced, front.expires_at);
         let bytes = front.bytes;
         let sequence = front.number as u16;
         if is_whole {
@@ -487,6 +491,17 @@ impl FillState {
         self.in_flight += size as u64;
         self.budget = self.budget.saturating_sub(size);
         self.allowance = self.allowance.saturating_sub(MAX_DATAGRAM);
+    }
+}
+
+impl DroppableContents {
+    /// The payload is handed over, with this number.
+    fn on_sent(self, number: MessageNumber, connection: &mut Connection, newest: &mut NewestPayloads) {
+        if self.newest_of != 0 {
+            newest.push(number, self.newest_of, self.expires_at);
+        } else if let Some(expires_at) = self.expires_at {
+            connection.discard_at(number, expires_at);
+        }
     }
 }
 

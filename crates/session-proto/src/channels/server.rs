@@ -9,7 +9,7 @@ use super::{
     message_store::OutgoingMessage,
     player_session::Layer,
     receiver::{Next, PayloadSource},
-    sender::{FillLimits, Sender},
+    sender::Sender,
     session::send_hello,
     session_table::SessionTable,
 };
@@ -78,9 +78,6 @@ pub struct ChannelServer {
     /// Bytes of unfinished and waiting messages of all players, and their maximum: half of [`EndpointConfig::memory`].
     memory: usize,
     max_memory: usize,
-    poll_interval: Duration,
-    /// Events may have been raised since they were handled: once for many datagrams.
-    has_input: bool,
     /// A message was read that a player expects a receipt or credit for.
     has_replies: bool,
     sessions: SessionTable,
@@ -141,8 +138,6 @@ impl ChannelServer {
             window: endpoint.connection.window,
             plain_channel,
             memory: 0,
-            poll_interval: Duration::ZERO,
-            has_input: false,
             has_replies: false,
             max_memory: endpoint.memory / 2,
             endpoint: Endpoint::new(endpoint, seed)?,
@@ -285,6 +280,7 @@ impl ChannelServer {
             Layer::Plain(_) => None,
         };
         match next {
+            Some(Next::Nothing) => None,
             Some(Next::Message(channel)) => {
                 let connection = self.endpoint.connection(player)?;
                 Some((channel, connection.last_received_from(MESSAGE_HEADER)))
@@ -305,7 +301,10 @@ impl ChannelServer {
             (layer, _) => layer.next_message(source),
         };
         self.has_replies |= own.layer.has_replies();
-        let is_idle = own.layer.is_idle();
+        // The peer's reports may allow more to be sent, and a report of this side may be due.
+        if !own.layer.is_idle() {
+            self.wake(player);
+        }
         self.count_memory(player);
         match received {
             Ok(Some(channel)) => {
@@ -314,10 +313,6 @@ impl ChannelServer {
             }
             Ok(None) => {}
             Err(fault) => self.abort(player, fault),
-        }
-        // The peer's reports may allow more to be sent, and a report of this side may be due.
-        if !is_idle {
-            self.wake(player);
         }
         self.handle_events();
         self.report_end(player);
@@ -376,7 +371,6 @@ impl ChannelServer {
     /// Sets the interval at which the application reads datagrams: a wait of up to one interval does not indicate a queue on
     /// the path. Zero by default.
     pub fn set_poll_interval(&mut self, interval: Duration) {
-        self.poll_interval = interval;
         self.endpoint.set_poll_interval(interval);
     }
 
@@ -400,9 +394,28 @@ impl ChannelServer {
         self.sessions.get(player).is_some_and(|own| matches!(own.layer, Layer::Channels(_)))
     }
 
+    /// The next event, if there is one.
+    #[inline(never)]
+    fn next_event(&mut self) -> Option<ServerEvent> {
+        // Most events need no queue: messages of a player who has joined.
+        while self.events.is_empty() {
+            match self.endpoint.poll_event()? {
+                ServerEvent::Message(player) if self.is_open(player) => return Some(ServerEvent::Message(player)),
+                event => self.handle_event(event),
+            }
+        }
+        let event = self.events.pop_front()?;
+        if let ServerEvent::Message(player) = event
+            && let Some(own) = self.sessions.get_mut(player)
+        {
+            own.has_message_event = false;
+        }
+        Some(event)
+    }
+
     /// Has the endpoint ask for messages to this player.
     fn wake(&mut self, player: PlayerId) {
-        self.endpoint.send_with(player, |_, _| {});
+        self.endpoint.send_with(player, |connection, _| connection.wake_source());
     }
 
     fn abort(&mut self, player: PlayerId, fault: ChannelFault) {
@@ -445,27 +458,22 @@ impl Machine for ChannelServer {
 
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         self.now = now;
-        self.has_input = true;
         self.endpoint.handle_datagram(now, from, bytes);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         self.endpoint.handle_timeout(now);
-        self.has_input = true;
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         self.now = now;
-        if self.has_input {
-            self.handle_events();
-        }
-        let Self { endpoint, sessions, events, poll_interval, .. } = self;
-        let poll_interval = *poll_interval;
+        self.handle_events();
+        let Self { endpoint, sessions, events, .. } = self;
         let transmit = endpoint.poll_transmit_with(now, out, |player, connection, allowance| {
             if let Some(own) = sessions.get_mut(player) {
                 own.is_woken = false;
-                own.layer.fill(now, connection, FillLimits { allowance, poll_interval });
+                own.layer.fill(now, connection, allowance);
                 if own.layer.take_writable() {
                     events.push_back(ServerEvent::Writable(player));
                 }
@@ -482,15 +490,9 @@ impl Machine for ChannelServer {
         transmit
     }
 
+    #[inline]
     fn poll_event(&mut self) -> Option<ServerEvent> {
-        self.handle_events();
-        let event = self.events.pop_front()?;
-        if let ServerEvent::Message(player) = event
-            && let Some(own) = self.sessions.get_mut(player)
-        {
-            own.has_message_event = false;
-        }
-        Some(event)
+        if self.events.is_empty() && !self.endpoint.has_events() { None } else { self.next_event() }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

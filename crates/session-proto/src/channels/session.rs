@@ -4,7 +4,7 @@ use super::{
     ChannelFault, ChannelIndex, ChannelTable, MessageId,
     message_store::OutgoingMessage,
     receiver::{Next, PayloadSource, Receiver, Replies},
-    sender::{FillLimits, Sender},
+    sender::Sender,
 };
 use crate::{
     Connection, DisconnectReason, SendError,
@@ -88,6 +88,8 @@ impl ChannelSession {
     /// The tables agree: messages flow from now on.
     pub fn open(&mut self, connection: &mut Connection) {
         self.state = State::Open;
+        self.receiver.open();
+        connection.wake_source();
         connection.deliver_on_arrival();
     }
 
@@ -103,6 +105,7 @@ impl ChannelSession {
     pub fn close(&mut self, now: Instant, connection: &mut Connection, reason: &str) {
         match self.state {
             State::Open => {
+                connection.wake_source();
                 self.state = State::Closing { until: now + FLUSH_TIMEOUT, reason: reason.to_owned() };
                 self.finish_close(now, connection);
             }
@@ -185,8 +188,10 @@ impl ChannelSession {
     /// Looks for the next message; see [`Receiver::next`].
     #[inline(always)]
     pub fn next(&mut self, source: &mut impl PayloadSource) -> Next {
-        if matches!(self.state, State::Open | State::Closing { .. } | State::Done) {
+        if self.receiver.is_direct() {
             self.receiver.next(source)
+        } else if matches!(self.state, State::Open | State::Closing { .. } | State::Done) {
+            Next::Kept
         } else {
             Next::Nothing
         }
@@ -211,7 +216,11 @@ impl ChannelSession {
         connection: &'a mut Connection,
         has_ended: &mut bool,
     ) -> Option<(ChannelIndex, &'a [u8])> {
-        match self.finish_next(next, connection) {
+        let received = self.finish_next(next, connection);
+        if !self.is_idle() {
+            connection.wake_source();
+        }
+        match received {
             Ok(channel) => channel.map(|channel| (channel, self.message(connection.last_received()))),
             Err(fault) => {
                 self.abort(now, connection, fault);
@@ -228,18 +237,18 @@ impl ChannelSession {
 
     /// Hands messages over to the connection, as many as it sends at once.
     #[inline]
-    pub fn fill(&mut self, now: Instant, connection: &mut Connection, limits: FillLimits) {
+    pub fn fill(&mut self, now: Instant, connection: &mut Connection, allowance: usize) {
         match &self.state {
-            State::Open => self.sender.fill(now, connection, &mut self.replies, limits),
+            State::Open => self.sender.fill(now, connection, &mut self.replies, allowance),
             State::Closing { .. } => {
-                self.sender.fill(now, connection, &mut self.replies, limits);
+                self.sender.fill(now, connection, &mut self.replies, allowance);
                 self.finish_close(now, connection);
             }
             State::AwaitingHello { until } if now >= *until => self.abort(now, connection, ChannelFault::NoHello),
             State::AwaitingHello { until } => {
-                connection.set_source(Source { has_backlog: false, wake_at: Some(*until) });
+                connection.set_source(Source { wake_at: Some(*until), ..Source::default() });
             }
-            State::AwaitingDecision | State::Done | State::Aborted => connection.set_source(Source::default()),
+            State::AwaitingDecision | State::Done | State::Aborted => connection.set_source(Source::IDLE),
         }
     }
 
@@ -247,7 +256,7 @@ impl ChannelSession {
         let State::Closing { until, reason } = &self.state else { return };
         if self.sender.is_empty() || now >= *until {
             connection.close(now, reason);
-            connection.set_source(Source::default());
+            connection.set_source(Source::IDLE);
             self.state = State::Done;
         } else {
             connection.set_wake_at(*until);

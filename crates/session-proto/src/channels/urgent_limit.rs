@@ -8,6 +8,7 @@
 //! At most a third of the bytes is held back, and if that does not shorten the queue within two seconds (because other traffic
 //! fills it), none is for a while.
 
+use super::urgent_traffic::UrgentTraffic;
 use crate::Connection;
 use std::time::{Duration, Instant};
 
@@ -24,8 +25,8 @@ const MIN_SHARE: f64 = 2.0 / 3.0;
 const MAX_FUTILE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_secs(30);
 
-/// Shortest and longest interval between two steps of a stream.
-const FRAME: Duration = Duration::from_millis(2);
+/// Shortest and longest interval between two steps of a stream: what is sent within the shortest is one step.
+const MIN_INTERVAL: Duration = Duration::from_millis(10);
 const MAX_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Limits messages that must not be late by delay.
@@ -38,52 +39,69 @@ pub(super) struct UrgentLimit {
     /// Since when the queue has been too long.
     too_long_since: Option<Instant>,
     paused_until: Option<Instant>,
-    /// When the application last sent such messages, their bytes, and the smoothed rate in bytes per second.
-    offered_at: Option<Instant>,
-    offered: f64,
+    /// Whether the queue was short when it was last looked at, and until when that holds.
+    is_queue_short: bool,
+    checked_until: Option<Instant>,
+    /// When the current step of the stream began and ends, its bytes, and the smoothed rate in bytes per second.
+    step: Option<(Instant, Instant)>,
+    offered: u64,
     rate: f64,
-    /// When a payload was last sent, and its size; and the largest lately.
-    sent_at: Option<Instant>,
-    sent: f64,
-    size: f64,
 }
 
 impl UrgentLimit {
     /// Whether nothing is held back.
+    #[inline]
     pub fn is_unlimited(&self) -> bool {
         self.limit.is_none()
     }
 
-    /// The application sends a message, which takes this many bytes in a datagram of its own.
-    pub fn on_offer(&mut self, now: Instant, bytes: usize) {
-        let last = *self.offered_at.get_or_insert(now);
-        let gap = now.saturating_duration_since(last);
-        // Messages of one frame are one step of the stream.
-        if gap >= FRAME {
-            let rate = self.offered / gap.min(MAX_INTERVAL).as_secs_f64();
-            self.rate = if self.rate > 0.0 { self.rate + (rate - self.rate) / 8.0 } else { rate };
-            self.offered = 0.0;
-            self.offered_at = Some(now);
+    /// Whether nothing is held back, and [`update`](Self::update) would not change that. The delay is looked at once per step.
+    #[inline]
+    pub fn stays_unlimited(&mut self, now: Instant, connection: &Connection) -> bool {
+        if self.checked_until.is_none_or(|until| now >= until) {
+            self.check_queue(now, connection);
         }
-        self.offered += bytes as f64;
+        self.is_queue_short && self.is_unlimited()
     }
 
-    /// A payload is sent.
-    pub fn on_sent(&mut self, now: Instant, size: usize) {
-        self.sent_at = Some(now);
-        self.sent = size as f64;
-        self.size = (size as f64).max(self.size * 31.0 / 32.0);
+    #[inline(never)]
+    fn check_queue(&mut self, now: Instant, connection: &Connection) {
+        self.checked_until = Some(now + MIN_INTERVAL);
+        self.is_queue_short = !is_queue_too_long(connection);
+        if self.is_queue_short {
+            self.too_long_since = None;
+        }
+    }
+
+    /// The application sends a message, which takes this many bytes in a datagram of its own.
+    #[inline]
+    pub fn on_offer(&mut self, now: Instant, bytes: usize) {
+        if self.step.is_none_or(|(_, end)| now >= end) {
+            self.start_step(now);
+        }
+        self.offered += bytes as u64;
+    }
+
+    #[inline(never)]
+    fn start_step(&mut self, now: Instant) {
+        if let Some((start, _)) = self.step {
+            let interval = now.saturating_duration_since(start).min(MAX_INTERVAL);
+            let rate = self.offered as f64 / interval.as_secs_f64();
+            self.rate = if self.rate > 0.0 { self.rate + (rate - self.rate) / 8.0 } else { rate };
+        }
+        self.offered = 0;
+        self.step = Some((now, now + MIN_INTERVAL));
     }
 
     /// Adapts the limit to the measured delay.
-    pub fn update(&mut self, now: Instant, connection: &Connection, poll_interval: Duration) {
+    pub fn update(&mut self, now: Instant, connection: &Connection, traffic: &UrgentTraffic) {
         let rtt = connection.smoothed_rtt();
         let grown_at = self.grown_at.replace(now);
-        if connection.queue_delay() <= TARGET + 2 * poll_interval {
+        if !is_queue_too_long(connection) {
             self.too_long_since = None;
             if let Some(limit) = &mut self.limit {
                 let elapsed = grown_at.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
-                *limit += self.size * (elapsed.as_secs_f64() / rtt.as_secs_f64().max(0.001)).min(1.0);
+                *limit += f64::from(traffic.size()) * (elapsed.as_secs_f64() / rtt.as_secs_f64().max(0.001)).min(1.0);
                 if *limit >= connection.window() as f64 {
                     self.limit = None;
                 }
@@ -106,14 +124,20 @@ impl UrgentLimit {
     }
 
     /// When a payload may be sent, with this many bytes in flight: now or before if at once.
-    pub fn ready_at(&self, now: Instant, in_flight: u64) -> Instant {
-        let is_limited = self.limit.is_some_and(|limit| in_flight as f64 + self.size > limit.max(self.size));
-        match self.sent_at {
-            Some(sent_at) if is_limited => {
-                let wait = self.sent / (self.rate * MIN_SHARE).max(1.0);
+    pub fn ready_at(&self, now: Instant, in_flight: u64, traffic: &UrgentTraffic) -> Instant {
+        let size = f64::from(traffic.size());
+        let is_limited = self.limit.is_some_and(|limit| in_flight as f64 + size > limit.max(size));
+        match traffic.last() {
+            Some((sent_at, size)) if is_limited => {
+                let wait = f64::from(size) / (self.rate * MIN_SHARE).max(1.0);
                 sent_at + Duration::from_secs_f64(wait.min(1.0))
             }
             _ => now,
         }
     }
+}
+
+/// Whether the queue of the path is too long, apart from the time for which datagrams wait for a frame of either side.
+fn is_queue_too_long(connection: &Connection) -> bool {
+    connection.queue_delay() > TARGET + 2 * connection.poll_interval()
 }

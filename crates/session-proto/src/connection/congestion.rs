@@ -375,6 +375,11 @@ impl CongestionController {
         self.window.max(MIN_IN_FLIGHT) as u64
     }
 
+    /// Number of bytes that fit into the window beside those in flight; negative if these exceed it.
+    pub fn room(&self, in_flight: u64) -> f64 {
+        self.window.max(MIN_IN_FLIGHT) - in_flight.cast_signed() as f64
+    }
+
     fn is_in_slow_start(&self) -> bool {
         self.window < self.threshold
     }

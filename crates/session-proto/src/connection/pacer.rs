@@ -46,9 +46,9 @@ impl Pacer {
     }
 
     /// Number of bytes that may be sent after [`is_ready`](Self::is_ready) returned true.
-    pub fn credit(&self) -> usize {
+    pub fn credit(&self) -> f64 {
         // The last datagram may exceed the credit.
-        self.credit.max(0.0).ceil() as usize + MAX_DATAGRAM - 1
+        self.credit + MAX_DATAGRAM as f64
     }
 
     pub fn on_send(&mut self, len: usize) {

@@ -297,6 +297,7 @@ impl Connection {
     /// Moves the session to a new address of the peer (S31). `random` must be unpredictable. Returns whether only the port of the
     /// peer changes.
     pub(crate) fn migrate(&mut self, now: Instant, peer: SocketAddr, random: u64) -> bool {
+        self.send.direct_budget.invalidate();
         let validated = self.validated_peer();
         let since = self.path.unvalidated_since().unwrap_or(now);
         let left_proven = self.path.proven.left_at(now, peer);

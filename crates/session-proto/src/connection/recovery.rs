@@ -118,6 +118,7 @@ impl Connection {
         if losses.total == 0 {
             return;
         }
+        self.send.direct_budget.invalidate();
         let event = LossEvent {
             datagrams: losses.total,
             bytes: losses.bytes,

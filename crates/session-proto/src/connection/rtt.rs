@@ -283,6 +283,10 @@ impl RttEstimator {
         self.meter.median().map(|median| median.max(self.base()))
     }
 
+    pub fn poll_interval(&self) -> Duration {
+        self.poll_interval
+    }
+
     pub fn smoothed(&self) -> Duration {
         self.smoothed.unwrap_or(ASSUMED_RTT)
     }

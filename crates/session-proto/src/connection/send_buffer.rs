@@ -57,8 +57,10 @@ struct Message {
     fates: TransmissionFates,
     /// Whether the peer has requested it after its ack.
     is_requested: bool,
-    /// Whether its bytes are of no use any more: a resend sends none.
-    is_discarded: bool,
+    /// From when on its bytes are of no use: a resend sends none.
+    discard_at: Option<Instant>,
+    /// The same as an age since the first transmission in microseconds; zero if there is none.
+    max_age_us: u32,
     /// Position of its last transmission in the order of all transmissions.
     order: u64,
     first_sent_at: Instant,
@@ -195,8 +197,9 @@ impl SendBuffer {
         self.ring.used()
     }
 
-    /// Appends the datagram of the next message.
-    pub fn push(&mut self, now: Instant, datagram: &[u8]) {
+    /// Appends the datagram of the next message. `max_age_us`: age in microseconds from which on its bytes are of no use; zero if
+    /// there is none.
+    pub fn push(&mut self, now: Instant, datagram: &[u8], max_age_us: u32) {
         let span = self.ring.push(datagram, self.messages.iter_mut().map(|message| &mut message.span));
         self.messages.push_back(Message {
             span,
@@ -208,7 +211,8 @@ impl SendBuffer {
             is_single_loss: false,
             fates: TransmissionFates::default(),
             is_requested: false,
-            is_discarded: false,
+            discard_at: None,
+            max_age_us,
             order: 0,
             first_sent_at: now,
             sent_at: now,
@@ -307,23 +311,27 @@ impl SendBuffer {
         self.get(number).map_or(&[], |message| self.ring.get(message.span))
     }
 
-    /// The bytes of a message are of no use any more.
-    pub fn discard(&mut self, number: MessageNumber) {
+    /// The bytes of a message are of no use from this time on.
+    #[inline]
+    pub fn discard_at(&mut self, number: MessageNumber, at: Instant) {
         if let Some(message) = self.get_mut(number) {
-            message.is_discarded = true;
+            message.discard_at = Some(at);
         }
     }
 
-    /// Whether a message is discarded and still has its bytes.
-    pub fn is_discarded(&self, number: MessageNumber) -> bool {
-        self.get(number).is_some_and(|message| message.is_discarded)
+    /// Whether the bytes of a message are of no use, and it still has them.
+    pub fn is_discarded(&self, now: Instant, number: MessageNumber) -> bool {
+        let Some(message) = self.get(number) else { return false };
+        let expires_at = message.first_sent_at + Duration::from_micros(message.max_age_us.into());
+        message.discard_at.is_some_and(|at| now >= at) || (message.max_age_us > 0 && now >= expires_at)
     }
 
     /// Replaces the datagram of a discarded message by a shorter one.
     pub fn replace(&mut self, number: MessageNumber, datagram: &[u8]) {
         let position = number.distance_from(self.base) as usize;
         let Some(message) = self.messages.get_mut(position) else { return };
-        message.is_discarded = false;
+        message.discard_at = None;
+        message.max_age_us = 0;
         let before = message.span.len;
         self.ring.replace(&mut message.span, datagram);
         if message.status == Status::InFlight {
@@ -461,6 +469,7 @@ impl SendBuffer {
     }
 
     /// Whether a number was never sent.
+    #[inline(always)]
     pub fn is_unsent(&self, number: MessageNumber) -> bool {
         // Everything before `next_unsent` was sent, except for the skipped one. That is almost every number that is acked.
         (!number.is_before(self.next_unsent) || self.skipped == Some(number))

@@ -3,7 +3,7 @@
 //! Such a layer keeps its messages in queues of its own. Before each transmission it is asked for messages, and hands over no
 //! more than window and pacer admit at once. So the most urgent message is always the next, and nothing waits behind bulk.
 
-use super::{Connection, State};
+use super::{Connection, DirectBudget, State};
 use crate::SendError;
 use rallypoint_wire::session::{MAX_DATAGRAM, MessageNumber};
 use std::time::{Duration, Instant};
@@ -15,34 +15,63 @@ pub(crate) struct Source {
     pub has_backlog: bool,
     /// When to ask for messages again, although nothing else happens.
     pub wake_at: Option<Instant>,
+    /// Nothing waits: messages are asked for only after [`Connection::wake_source`].
+    pub is_idle: bool,
+}
+
+impl Source {
+    /// The layer above has nothing to send, until it wakes the source.
+    pub const IDLE: Self = Self { has_backlog: false, wake_at: None, is_idle: true };
 }
 
 impl Connection {
     /// Number of bytes, headers included, that would be sent at once. The layer above has something to send.
+    #[inline(always)]
     pub(crate) fn send_budget(&mut self, now: Instant) -> usize {
         // As in `send`: messages that were acked long ago are freed with every ack, and here only if their memory is needed.
         if self.send.is_memory_scarce || !self.send.buffer.has_room() {
             self.release(now);
+            if !self.send.buffer.has_room() {
+                self.send.is_blocked = true;
+                return 0;
+            }
         }
-        self.send.is_blocked |= !self.send.buffer.has_room();
         let buffer = &mut self.send.buffer;
-        let is_held = self.recovery.resend_at.is_some_and(|at| now < at);
+        let is_held = |resend_at: Option<Instant>| resend_at.is_some_and(|at| now < at);
         if self.state != State::Open
             || buffer.unsent() > 0
-            || !buffer.has_room()
-            || (!is_held && buffer.next_resend().is_some())
+            || (buffer.next_resend().is_some() && !is_held(self.recovery.resend_at))
             || !self.path.admits(buffer.next_number())
             || (self.recovery.is_silent && !self.send.redundancy.is_thin())
         {
             return 0;
         }
         let in_flight = self.send.buffer.in_flight();
-        let left = self.congestion.window().saturating_sub(in_flight) as usize;
+        if !self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, false)) {
+            return 0;
+        }
+        let left = self.congestion.room(in_flight);
         // A single datagram always fits: the pacer limits those.
-        let left = if in_flight == 0 { left.max(MAX_DATAGRAM) } else { left };
-        let is_ready = self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, false));
-        let credit = if is_ready { self.send.pacer.credit() } else { 0 };
-        left.min(credit)
+        let left = if in_flight == 0 { left.max(MAX_DATAGRAM as f64) } else { left };
+        left.min(self.send.pacer.credit()) as usize
+    }
+
+    /// How much may be handed over before the layer is asked.
+    #[inline]
+    pub(crate) fn direct_budget(&mut self) -> &mut DirectBudget {
+        &mut self.send.direct_budget
+    }
+
+    /// Whether the layer above has to be asked for messages before something is sent.
+    #[inline]
+    pub(crate) fn asks_source(&self) -> bool {
+        !self.send.source.is_idle
+    }
+
+    /// The layer above has something to send or to report: it has to be asked.
+    #[inline]
+    pub(crate) fn wake_source(&mut self) {
+        self.send.source.is_idle = false;
     }
 
     /// Sets what the layer above waits for, until the next call.
@@ -56,9 +85,10 @@ impl Connection {
         *wake_at = Some(wake_at.map_or(at, |earlier| earlier.min(at)));
     }
 
-    /// The number of the next message.
-    pub(crate) fn next_number(&self) -> MessageNumber {
-        self.send.buffer.next_number()
+    /// The number of the last message that was handed over.
+    #[inline]
+    pub(crate) fn last_number(&self) -> MessageNumber {
+        self.send.buffer.next_number().plus(u32::MAX)
     }
 
     /// Queues a message of at least one byte, in two parts of which the first may be empty, and returns its number.
@@ -70,13 +100,27 @@ impl Connection {
         body: &[u8],
         allowance: usize,
     ) -> Result<MessageNumber, SendError> {
+        self.send.direct_budget.invalidate();
         let number = self.send.buffer.next_number();
         self.send_parts(now, head, body, allowance).map(|()| number)
     }
 
-    /// The bytes of this message are of no use any more: if it has to be resent, a message without bytes takes its number.
-    pub(crate) fn discard(&mut self, number: MessageNumber) {
-        self.send.buffer.discard(number);
+    /// The bytes of this message are of no use from this time on: if it has to be resent, a message without bytes takes its number.
+    #[inline]
+    pub(crate) fn discard_at(&mut self, number: MessageNumber, at: Instant) {
+        self.send.buffer.discard_at(number, at);
+    }
+
+    /// The bytes of this message, which may not have been sent, are of no use any more.
+    pub(crate) fn discard_unsent(&mut self, now: Instant, number: MessageNumber) {
+        self.discard_at(number, now);
+        self.apply_discard(now, number);
+    }
+
+    /// Whether this message was never sent.
+    #[inline]
+    pub(crate) fn is_unsent(&self, number: MessageNumber) -> bool {
+        self.send.buffer.is_unsent(number)
     }
 
     /// Delivers messages on arrival from now on (S27), beginning with those that arrived early.
@@ -88,6 +132,11 @@ impl Connection {
     /// How much longer than without a queue a round trip takes now.
     pub(crate) fn queue_delay(&self) -> Duration {
         self.rtt.queue_delay()
+    }
+
+    /// The interval at which this side is polled: how long a datagram may wait to be read.
+    pub(crate) fn poll_interval(&self) -> Duration {
+        self.rtt.poll_interval()
     }
 
     /// The round-trip time without a queue.
@@ -122,8 +171,8 @@ impl Connection {
 
     /// Replaces the bytes of a discarded message by none before it is resent. Its first bytes may have arrived: the receiver
     /// takes one of the two, and the nonce of a message without bytes is another (S30).
-    pub(super) fn apply_discard(&mut self, number: MessageNumber) {
-        if !self.send.buffer.is_discarded(number) {
+    pub(super) fn apply_discard(&mut self, now: Instant, number: MessageNumber) {
+        if !self.send.buffer.is_discarded(now, number) {
             return;
         }
         let mut datagram = std::mem::take(&mut self.send.scratch);

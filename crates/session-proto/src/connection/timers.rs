@@ -115,6 +115,7 @@ impl Connection {
         }
         if self.is_expired(now, Timer::Silence) {
             self.recovery.is_silent = true;
+            self.send.direct_budget.invalidate();
         }
         if self.is_expired(now, Timer::Withheld) {
             self.expire_withheld(now);

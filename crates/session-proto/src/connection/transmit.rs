@@ -42,6 +42,7 @@ impl Connection {
     ) -> Option<Transmit> {
         let start = out.len();
         self.send.paced_until = None;
+        self.send.direct_budget.on_transmission(self.send.buffer.unsent());
         let mut count = 1;
         let mut segment = None;
         if self.emit_confirmation_probe(now, out) {
@@ -156,7 +157,7 @@ impl Connection {
             && let Some((number, transmission)) = self.next_message(now, copies)
         {
             if transmission == Transmission::Resend {
-                self.apply_discard(number);
+                self.apply_discard(now, number);
             }
             let len = self.send.buffer.datagram_len(number);
             if count > 0 && (len > size || out.len() - start + len > MAX_BATCH_BYTES) {
@@ -317,6 +318,7 @@ impl Connection {
         if transmission == Transmission::Copy {
             self.send.buffer.on_copy_sent();
             self.send.redundancy.on_copy(now, len);
+            self.send.direct_budget.invalidate();
             self.stats.copies += 1;
             return;
         }
@@ -346,7 +348,10 @@ impl Connection {
         self.send.buffer.on_sent(now, number, snapshot);
         match transmission {
             Transmission::First => self.send.redundancy.on_send(now, len),
-            _ => self.stats.resends += 1,
+            _ => {
+                self.send.direct_budget.invalidate();
+                self.stats.resends += 1;
+            }
         }
         let is_resend = transmission == Transmission::Resend;
         // A message that was lost twice delays everything after it: one more copy costs little on a path without a queue.

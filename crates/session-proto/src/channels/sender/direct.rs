@@ -1,12 +1,34 @@
 //! Messages that are handed over to the connection without a queue.
 
-use super::{ChannelIndex, MessageId, Sender};
+use super::{ChannelIndex, MessageId, Sender, bit};
 use crate::Connection;
-use rallypoint_wire::session::{MAX_TO_CLIENT, channels::message_header};
+use rallypoint_wire::session::{
+    MAX_DATAGRAM, MAX_TO_CLIENT, MessageNumber,
+    channels::{MESSAGE_HEADER, message_header},
+};
 use std::time::Instant;
 
 /// Minimum length of a message that is handed over without a queue: two of them do not fit into a payload.
 const MIN_DIRECT: usize = MAX_TO_CLIENT / 2;
+
+/// Messages that must not be late and were handed over without a queue. They are counted together: it takes fewer instructions.
+#[derive(Debug, Default)]
+pub(super) struct DirectUrgent {
+    /// Bytes of their datagrams, and those of the largest.
+    bytes: u32,
+    largest: u32,
+    /// When the last one was handed over, if there is one.
+    last_at: Option<Instant>,
+}
+
+impl DirectUrgent {
+    #[inline]
+    fn on_sent(&mut self, now: Instant, size: usize) {
+        self.last_at = Some(now);
+        self.bytes += size as u32;
+        self.largest = self.largest.max(size as u32);
+    }
+}
 
 impl Sender {
     /// Whether a message of this length may be one for [`send_directly`](Self::send_directly): it is so large that no other of its
@@ -17,8 +39,8 @@ impl Sender {
     }
 
     /// Hands a message for which [`may_send_directly`](Self::may_send_directly) holds over to the connection without a queue, if that
-    /// would send it at once anyway: nothing waits, and it is not one that the next one could replace. Reliable messages wait in
-    /// their queue while a channel is in use whose messages must not be late.
+    /// would send it at once anyway and nothing waits. Reliable messages wait in their queue while a channel is in use whose
+    /// messages must not be late.
     #[inline(always)]
     pub fn send_directly(
         &mut self,
@@ -28,46 +50,88 @@ impl Sender {
         message: &[u8],
         allowance: usize,
     ) -> Option<MessageId> {
-        let Self { channels, waiting, bulk, direct_budget, .. } = self;
-        let own = channels.get_mut(usize::from(channel.get()))?;
+        if self.waiting != 0 {
+            return None;
+        }
+        let mut budget = connection.direct_budget().left();
+        if budget < MAX_DATAGRAM {
+            budget = self.renew_direct_budget(now, connection)?;
+        }
+        let own = self.channels.get_mut(usize::from(channel.get()))?;
         let position = own.next_direct(message.len())?;
-        if !direct_budget.admits() && !direct_budget.determine(now, connection, *waiting == 0) {
+        let is_reliable = own.mode.is_reliable();
+        if is_reliable && (self.traffic.is_active() || self.direct_urgent.last_at.is_some()) {
             return None;
         }
-        if !own.mode.is_reliable() {
-            return self.send_expiring_directly(now, connection, channel, message, allowance);
-        }
-        let header = message_header(channel, position as u16);
-        if bulk.is_active() || !connection.send_headed(now, header, message, allowance) {
+        if !is_reliable && (!self.is_urgent_direct || own.newest_payload.is_some_and(|last| connection.is_unsent(last)))
+        {
+            self.discard_unsent(now, connection, channel);
             return None;
         }
-        direct_budget.on_sent(message.len());
-        Some(own.on_sent_directly())
+        if !connection.send_headed(now, message_header(channel, position as u16), message, allowance, own.max_age_us) {
+            return None;
+        }
+        let size = message.len() + self.direct_overhead;
+        connection.direct_budget().set_left(budget.saturating_sub(size));
+        let id = own.on_sent_directly();
+        if !is_reliable {
+            self.direct_urgent.on_sent(now, size);
+            if own.max_age_us == 0 {
+                let replaced = own.newest_payload.replace(connection.last_number());
+                self.supersede(now, connection, channel, replaced);
+            }
+        }
+        Some(id)
     }
 
-    /// [`send_directly`](Self::send_directly) on an expiring channel.
+    /// Determines what would be sent at once, and whether messages that must not be late are held back. Returns none if that is
+    /// less than a datagram.
     #[inline(never)]
-    fn send_expiring_directly(
+    fn renew_direct_budget(&mut self, now: Instant, connection: &mut Connection) -> Option<usize> {
+        if connection.direct_budget().is_current() {
+            return None;
+        }
+        self.count_direct_urgent();
+        self.direct_overhead = MAX_DATAGRAM - connection.max_message() + MESSAGE_HEADER;
+        self.is_urgent_direct = self.urgent.stays_unlimited(now, connection);
+        let budget = connection.send_budget(now);
+        connection.direct_budget().renew(budget);
+        (budget >= MAX_DATAGRAM).then_some(budget)
+    }
+
+    /// Counts the messages that must not be late and were handed over since the last time.
+    pub(super) fn count_direct_urgent(&mut self) {
+        if let DirectUrgent { bytes, largest, last_at: Some(at) } = std::mem::take(&mut self.direct_urgent) {
+            self.urgent.on_offer(at, bytes as usize);
+            self.traffic.on_sent(at, largest as usize);
+        }
+    }
+
+    /// A newer message of a sequenced channel was handed over. `replaced`: the payload of the last one, if that was alone in it.
+    #[inline(always)]
+    fn supersede(
         &mut self,
         now: Instant,
         connection: &mut Connection,
         channel: ChannelIndex,
-        message: &[u8],
-        allowance: usize,
-    ) -> Option<MessageId> {
-        let Self { channels, bulk, urgent, droppable, direct_budget, .. } = self;
-        let own = channels.get_mut(usize::from(channel.get()))?;
-        let position = own.next_direct(message.len())?;
-        let header = message_header(channel, position as u16);
-        let number = connection.next_number();
-        if !urgent.is_unlimited() || !connection.send_headed(now, header, message, allowance) {
-            return None;
+        replaced: Option<MessageNumber>,
+    ) {
+        if let Some(replaced) = replaced {
+            connection.discard_at(replaced, now);
         }
-        let sent = direct_budget.on_sent(message.len());
-        droppable.push(number, 0, own.expires_at(now));
-        urgent.on_offer(now, sent);
-        urgent.on_sent(now, sent);
-        bulk.on_urgent(now, sent);
-        Some(own.on_sent_directly())
+        if !self.newest.is_empty() {
+            self.newest.supersede(now, bit(channel.get().into()), |number, at| connection.discard_at(number, at));
+        }
+    }
+
+    /// If the last message of a sequenced channel was handed over and not sent yet, the next one replaces it.
+    #[cold]
+    fn discard_unsent(&mut self, now: Instant, connection: &mut Connection, channel: ChannelIndex) {
+        if let Some(own) = self.channels.get_mut(usize::from(channel.get()))
+            && let Some(replaced) = own.newest_payload.take_if(|last| connection.is_unsent(*last))
+        {
+            connection.discard_unsent(now, replaced);
+            own.on_direct_replaced();
+        }
     }
 }

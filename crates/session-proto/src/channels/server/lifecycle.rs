@@ -16,20 +16,28 @@ use rallypoint_wire::session::{STREAM_SUFFIX, channels::GAME_SUFFIX};
 
 impl ChannelServer {
     /// Turns the events of the endpoint into those of the channels.
+    #[inline]
     pub(super) fn handle_events(&mut self) {
-        self.has_input = false;
-        while let Some(event) = self.endpoint.poll_event() {
-            match event {
-                ServerEvent::Connected(new) => self.start_session(new),
-                ServerEvent::Message(player) => self.handle_readable(player),
-                ServerEvent::Disconnected(player, reason) => self.end_session(player, reason),
-                // The queues of the channels have room, or not.
-                ServerEvent::Writable(_) => {}
-                // Events that may be raised any number of times are dropped if none is polled.
-                ServerEvent::Closing(player) | ServerEvent::Moved(player, _)
-                    if !self.is_open(player) || self.events.len() >= MAX_EVENTS => {}
-                event => self.events.push_back(event),
-            }
+        while self.endpoint.has_events()
+            && let Some(event) = self.endpoint.poll_event()
+        {
+            self.handle_event(event);
+        }
+    }
+
+    /// Turns an event of the endpoint into those of the channels.
+    #[inline(never)]
+    pub(super) fn handle_event(&mut self, event: ServerEvent) {
+        match event {
+            ServerEvent::Connected(new) => self.start_session(new),
+            ServerEvent::Message(player) => self.handle_readable(player),
+            ServerEvent::Disconnected(player, reason) => self.end_session(player, reason),
+            // The queues of the channels have room, or not.
+            ServerEvent::Writable(_) => {}
+            // Events that may be raised any number of times are dropped if none is polled.
+            ServerEvent::Closing(player) | ServerEvent::Moved(player, _)
+                if !self.is_open(player) || self.events.len() >= MAX_EVENTS => {}
+            event => self.events.push_back(event),
         }
     }
 
