@@ -119,7 +119,7 @@ impl Cell {
         }
     }
 
-    /// Sends for a minute, or for two if that are few messages. What is shown is averaged over the second half.
+    /// Sends for a minute, or for two if that are few messages. The round-trip time is averaged over the second half.
     fn stream(&self, pair: &mut Pair, rate: u32, is_both_ways: bool) -> Measured {
         let duration = if rate < 30 { 120 } else { 60 };
         let mut shown = Vec::new();
@@ -136,9 +136,11 @@ impl Cell {
                 shown.push(self.stats(pair));
             }
         }
-        // The loss at the end is that of the whole time, unless that is longer than its memory.
+        pair.net.run_for(secs(1));
         let count = shown.len() as f64;
-        let of_last_quarter = &shown[shown.len() / 2..];
+        // The loss at the end is that of the whole time, unless there were more messages than the meter remembers. Then it is averaged.
+        let at_end = [self.stats(pair)];
+        let of_last_quarter = if rate < 30 { &at_end[..] } else { &shown[shown.len() / 2..] };
         Measured {
             shown_loss: of_last_quarter.iter().map(|stats| stats.loss).sum::<f64>() / of_last_quarter.len() as f64,
             true_loss: self.true_loss(pair),

@@ -415,7 +415,7 @@ impl SendBuffer {
         let is_pair = is_single && message.is_copied;
         message.fates.on_first_ack(&mut self.loss, is_pair, is_of_last);
         if message.fates.is_open() {
-            message.fates.on_evidence(&mut self.loss, ArrivalEvidence::of(number, numbers, false), false);
+            message.fates.on_first_evidence(&mut self.loss, ArrivalEvidence::of(number, numbers, false));
         }
         message.status = Status::Acked;
         message.acked_at = now;

@@ -49,8 +49,18 @@ impl TransmissionFates {
         }
     }
 
-    /// What an ack says beyond the first arrival. `is_due`: it comes late enough to be caused by the last transmission, or by its
-    /// copy.
+    /// What the first ack says beyond the first arrival: if the message was resent, that was the arrival of the last transmission, and
+    /// the others are of earlier ones that counted as lost.
+    pub fn on_first_evidence(&mut self, meter: &mut LossMeter, evidence: ArrivalEvidence) {
+        while self.arrivals < evidence.arrivals && self.missing > 0 {
+            self.arrivals += 1;
+            self.missing -= 1;
+            meter.take_back();
+        }
+        self.raise(meter, evidence.arrivals);
+    }
+
+    /// What a later ack says. `is_due`: it comes late enough to be caused by the last transmission, or by its copy.
     pub fn on_evidence(&mut self, meter: &mut LossMeter, evidence: ArrivalEvidence, is_due: bool) {
         self.raise(meter, evidence.arrivals);
         if !evidence.is_exact || evidence.arrivals != self.arrivals || !is_due || self.unsettled == 0 {
@@ -73,21 +83,20 @@ impl TransmissionFates {
         self.unsettled > 0 || self.missing > 0
     }
 
-    /// The message has arrived at least this often. If it was resent, the first ack was for the last transmission, so the others are
-    /// earlier ones that counted as lost.
+    /// The message has arrived at least this often. What was sent last arrived last.
     fn raise(&mut self, meter: &mut LossMeter, arrivals: u8) {
         while self.arrivals < arrivals && self.is_open() {
             self.arrivals += 1;
-            match (self.missing > 0, self.is_pair) {
-                (true, true) => meter.take_back_copy(),
-                (true, false) => meter.take_back(),
-                (false, true) => meter.add_copy(false),
-                (false, false) => meter.add(false),
+            match (self.unsettled > 0, self.is_pair) {
+                (true, true) => meter.add_copy(false),
+                (true, false) => meter.add(false),
+                (false, true) => meter.take_back_copy(),
+                (false, false) => meter.take_back(),
             }
-            if self.missing > 0 {
-                self.missing -= 1;
-            } else {
+            if self.unsettled > 0 {
                 self.unsettled -= 1;
+            } else {
+                self.missing -= 1;
             }
         }
     }
