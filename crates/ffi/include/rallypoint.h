@@ -277,7 +277,7 @@ typedef struct {
     uint32_t size;
     // Maximum length of a message in bytes.
     uint32_t max_message;
-    // Smoothed round-trip time in microseconds; 0 if it is unknown.
+    // Round-trip time in microseconds, the median of the last ones; 0 if it is unknown.
     uint64_t rtt_us;
     // Share of recent messages whose first transmission was lost, from 0 to 1.
     double loss;

@@ -12,7 +12,7 @@ pub struct rp_stats {
     pub size: u32,
     /// Maximum length of a message in bytes.
     pub max_message: u32,
-    /// Smoothed round-trip time in microseconds; 0 if it is unknown.
+    /// Round-trip time in microseconds, the median of the last ones; 0 if it is unknown.
     pub rtt_us: u64,
     /// Share of recent messages whose first transmission was lost, from 0 to 1.
     pub loss: f64,
