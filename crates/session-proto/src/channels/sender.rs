@@ -17,7 +17,7 @@ use crate::{
     Connection, SendError,
     connection::{Side, Source},
 };
-use direct::DirectUrgent;
+use direct::{DirectUrgent, MAX_LONE_POLLS};
 use rallypoint_wire::session::{
     ClientData, MAX_DATAGRAM, MessageNumber,
     channels::{FRAGMENT_HEADER, MESSAGE_HEADER, RecordWriter, Sequences, message_header},
@@ -47,6 +47,8 @@ pub(super) struct Sender {
     direct_overhead: usize,
     is_urgent_direct: bool,
     direct_urgent: DirectUrgent,
+    /// Number of polls in a row that sent a single message.
+    lone_polls: u8,
     /// A channel may have been full.
     has_blocked: bool,
 }
@@ -108,6 +110,7 @@ impl Sender {
             direct_overhead: 0,
             is_urgent_direct: false,
             direct_urgent: DirectUrgent::default(),
+            lone_polls: 0,
             has_blocked: false,
         }
     }
@@ -234,11 +237,14 @@ impl Sender {
             window: connection.window(),
         };
         if replies.is_empty() {
+            let is_lone = self.has_lone_message(size);
             self.fill_alone(now, connection, &mut state);
             if self.is_empty() {
+                self.lone_polls = if is_lone { (self.lone_polls + 1).min(MAX_LONE_POLLS) } else { 0 };
                 return source;
             }
         }
+        self.lone_polls = 0;
         loop {
             let admission = self.bulk.check(state.in_flight, state.window, &self.traffic);
             let is_bulk_admitted = admission == BulkAdmission::Admitted;

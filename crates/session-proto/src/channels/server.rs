@@ -9,7 +9,6 @@ use super::{
     message_store::OutgoingMessage,
     player_session::Layer,
     receiver::{Next, PayloadSource},
-    sender::Sender,
     session::send_hello,
     session_table::SessionTable,
 };
@@ -219,8 +218,8 @@ impl ChannelServer {
     ) -> Result<MessageId, SendError> {
         let Self { endpoint, sessions, .. } = self;
         let own = sessions.get_mut(player).ok_or(SendError::UnknownPlayer)?;
-        if Sender::may_send_directly(message.len())
-            && let Layer::Channels(session) = &mut own.layer
+        if let Layer::Channels(session) = &mut own.layer
+            && session.may_send_directly(message.len())
             && let Some(Some(id)) = endpoint.send_with(player, |connection, allowance| {
                 session.send_directly(now, connection, channel, message, allowance)
             })

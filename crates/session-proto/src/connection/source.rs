@@ -117,6 +117,12 @@ impl Connection {
         self.apply_discard(now, number);
     }
 
+    /// Whether a message was handed over and not sent yet.
+    #[inline]
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.send.buffer.unsent() > 0
+    }
+
     /// Whether this message was never sent.
     #[inline]
     pub(crate) fn is_unsent(&self, number: MessageNumber) -> bool {
