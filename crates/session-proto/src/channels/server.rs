@@ -393,25 +393,6 @@ impl ChannelServer {
         self.sessions.get(player).is_some_and(|own| matches!(own.layer, Layer::Channels(_)))
     }
 
-    /// The next event, if there is one.
-    #[inline(never)]
-    fn next_event(&mut self) -> Option<ServerEvent> {
-        // Most events need no queue: messages of a player who has joined.
-        while self.events.is_empty() {
-            match self.endpoint.poll_event()? {
-                ServerEvent::Message(player) if self.is_open(player) => return Some(ServerEvent::Message(player)),
-                event => self.handle_event(event),
-            }
-        }
-        let event = self.events.pop_front()?;
-        if let ServerEvent::Message(player) = event
-            && let Some(own) = self.sessions.get_mut(player)
-        {
-            own.has_message_event = false;
-        }
-        Some(event)
-    }
-
     /// Has the endpoint ask for messages to this player.
     fn wake(&mut self, player: PlayerId) {
         self.endpoint.send_with(player, |connection, _| connection.wake_source());

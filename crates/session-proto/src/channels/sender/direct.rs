@@ -41,12 +41,6 @@ impl Sender {
         length >= MIN_LARGE || self.lone_polls >= MAX_LONE_POLLS
     }
 
-    /// Whether what waits is a single message, without fragments.
-    pub(super) fn has_lone_message(&self, limit: usize) -> bool {
-        let position = self.waiting.trailing_zeros() as usize;
-        self.waiting.is_power_of_two() && self.channels.get(position).is_some_and(|channel| channel.is_single(limit))
-    }
-
     /// Hands a message for which [`may_send_directly`](Self::may_send_directly) holds over to the connection without a queue, if that
     /// would send it at once anyway and nothing waits. Reliable messages wait in their queue while a channel is in use whose
     /// messages must not be late.
@@ -66,6 +60,7 @@ impl Sender {
         if is_small && connection.has_unsent() {
             // The second of a frame: they will be packed from now on.
             self.lone_polls = 0;
+            self.discard_unsent(now, connection, channel);
             return None;
         }
         let mut budget = connection.direct_budget().left();
