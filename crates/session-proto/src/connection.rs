@@ -51,7 +51,7 @@ use optimistic_acks::OptimisticAckDetector;
 use pacer::Pacer;
 use path::Path;
 use pending_acks::PendingAcks;
-use rallypoint_wire::session::{MAX_DATAGRAM, MessageNumber, SlotIndex, Uid, channels::MESSAGE_HEADER};
+use rallypoint_wire::session::{MAX_DATAGRAM, MessageNumber, SlotIndex, Uid};
 use recovery::Recovery;
 use redundancy::Redundancy;
 use resend_budget::ResendBudget;
@@ -411,20 +411,6 @@ impl Connection {
             return Err(SendError::TooLarge { limit, length });
         }
         self.send_checked(now, head, body, allowance, 0)
-    }
-
-    /// Queues a message with the header of a channel, whose bytes are of no use from this age on, if it is not zero. Returns false
-    /// if it cannot be sent now, or does not fit.
-    #[inline(never)]
-    pub(crate) fn send_headed(
-        &mut self,
-        now: Instant,
-        header: [u8; MESSAGE_HEADER],
-        body: &[u8],
-        allowance: usize,
-        max_age_us: u32,
-    ) -> bool {
-        self.send_checked(now, &header, body, allowance, max_age_us).is_ok()
     }
 
     /// Queues a message that is not empty.

@@ -7,6 +7,7 @@ mod bottleneck;
 mod channel_vectors;
 mod channels_agreement;
 mod channels_delivery;
+mod channels_direct;
 mod channels_hostile_peer;
 mod channels_hostile_server;
 mod channels_latency;

@@ -4,7 +4,6 @@ use super::{
     ChannelFault, ChannelIndex, ChannelTable, ConnectToken, MessageId, TokenError,
     message_store::OutgoingMessage,
     receiver::{Next, PayloadSource},
-    sender::Sender,
     session::{ChannelSession, parse_hello, send_hello},
 };
 use crate::{
@@ -164,8 +163,8 @@ impl ChannelClient {
             self.now = now;
             self.handle_events();
         }
-        if Sender::may_send_directly(message.len())
-            && let Some(session) = &mut self.session
+        if let Some(session) = &mut self.session
+            && session.may_send_directly(message.len())
             && let Some(connection) = self.client.connection_mut()
             && let Some(id) = session.send_directly(now, connection, channel, message, usize::MAX)
         {

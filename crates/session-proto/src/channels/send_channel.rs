@@ -26,7 +26,8 @@ const RECEIPT_WINDOW: usize = 1 << 15;
 /// Time after the last sign of overload of an expiring channel for which it is assumed, as a multiple of [`Channel::max_age`].
 const OVERLOAD_MEMORY: u32 = 4;
 
-/// Number of messages of a sequenced channel that wait in the queue after one was replaced that did not.
+/// Number of messages of a sequenced channel that wait in the queue, where the next one can replace them, after the last one that
+/// was replaced.
 const QUEUED_AFTER_REPLACED: u8 = 64;
 
 /// Maximum number of messages that wait in a queue, however small they are.
@@ -72,7 +73,7 @@ pub(super) struct SendChannel {
     /// Messages that do not wait in the queue are shorter than this; zero if all wait, because of a rate or receipts, or of
     /// `queued_next`.
     direct_end: usize,
-    /// In a sequenced channel: number of messages to come that wait in the queue, where the next one can replace them.
+    /// In a sequenced channel: number of messages to come, none of which is replaced, that wait in the queue.
     queued_next: u8,
     /// In a sequenced channel: the last payload, if it contains only its newest message.
     pub newest_payload: Option<MessageNumber>,
@@ -138,11 +139,13 @@ impl SendChannel {
             return Err(SendError::TooLarge { limit: self.max_size, length });
         }
         if self.mode == ChannelMode::Sequenced {
-            self.count_queued();
             // One that is partly sent is completed, so that large messages are not replaced again and again.
+            let mut is_replaced = false;
             while self.queue.back().is_some_and(|queued| queued.fragments_sent == 0) {
                 self.drop_back();
+                is_replaced = true;
             }
+            self.count_queued(is_replaced);
         }
         if !self.has_room(length) {
             self.is_blocked = true;
@@ -179,9 +182,10 @@ impl SendChannel {
         self.queued_next = QUEUED_AFTER_REPLACED;
     }
 
-    fn count_queued(&mut self) {
+    /// A message is queued. `is_replaced`: the last one is replaced by it.
+    fn count_queued(&mut self, is_replaced: bool) {
         if self.queued_next > 0 {
-            self.queued_next -= 1;
+            self.queued_next = if is_replaced { QUEUED_AFTER_REPLACED } else { self.queued_next - 1 };
             if self.queued_next == 0 {
                 self.direct_end = self.max_size.saturating_add(1);
             }

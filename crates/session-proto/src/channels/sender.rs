@@ -1,5 +1,6 @@
 //! Decides what is sent next: queues, priorities, rates, and the packing of messages into payloads.
 
+mod alone;
 mod direct;
 
 use super::{
@@ -17,10 +18,10 @@ use crate::{
     Connection, SendError,
     connection::{Side, Source},
 };
-use direct::DirectUrgent;
+use direct::{DirectUrgent, MAX_LONE_POLLS};
 use rallypoint_wire::session::{
     ClientData, MAX_DATAGRAM, MessageNumber,
-    channels::{FRAGMENT_HEADER, MESSAGE_HEADER, RecordWriter, Sequences, message_header},
+    channels::{FRAGMENT_HEADER, MESSAGE_HEADER, RecordWriter, Sequences},
 };
 use std::{collections::VecDeque, time::Instant};
 
@@ -47,6 +48,8 @@ pub(super) struct Sender {
     direct_overhead: usize,
     is_urgent_direct: bool,
     direct_urgent: DirectUrgent,
+    /// Number of polls in a row that sent a single message.
+    lone_polls: u8,
     /// A channel may have been full.
     has_blocked: bool,
 }
@@ -108,6 +111,7 @@ impl Sender {
             direct_overhead: 0,
             is_urgent_direct: false,
             direct_urgent: DirectUrgent::default(),
+            lone_polls: 0,
             has_blocked: false,
         }
     }
@@ -234,11 +238,14 @@ impl Sender {
             window: connection.window(),
         };
         if replies.is_empty() {
+            let is_lone = self.has_lone_message(size);
             self.fill_alone(now, connection, &mut state);
             if self.is_empty() {
+                self.lone_polls = if is_lone { (self.lone_polls + 1).min(MAX_LONE_POLLS) } else { 0 };
                 return source;
             }
         }
+        self.lone_polls = 0;
         loop {
             let admission = self.bulk.check(state.in_flight, state.window, &self.traffic);
             let is_bulk_admitted = admission == BulkAdmission::Admitted;
@@ -272,65 +279,6 @@ impl Sender {
             state.on_sent(sent);
         }
         source
-    }
-
-    /// Hands over messages of the only channel with messages that wait, as long as each is alone in its payload: nothing has to be
-    /// chosen or packed. Those are most messages of whatever keeps the network busy, and the only position of a frame.
-    fn fill_alone(&mut self, now: Instant, connection: &mut Connection, state: &mut FillState) {
-        let Self { channels, waiting, reliable, bulk, traffic, .. } = self;
-        if !waiting.is_power_of_two() {
-            return;
-        }
-        let position = waiting.trailing_zeros() as usize;
-        let Some(channel) = channels.get_mut(position).filter(|channel| channel.rate.is_none()) else { return };
-        let size = connection.max_message();
-        if *waiting & *reliable == 0 {
-            if self.urgent.is_unlimited() && state.admits(connection) {
-                self.fill_urgent_alone(now, connection, state, position);
-            }
-            return;
-        }
-        while state.admits(connection)
-            && bulk.check(state.in_flight, state.window, traffic) == BulkAdmission::Admitted
-            && let Some((number, message)) = channel.front_alone(size)
-        {
-            let header = message_header(channel.index, number as u16);
-            let sent = header.len() + message.len() + MAX_DATAGRAM - size;
-            if connection.send_numbered(now, &header, message, state.allowance).is_err() {
-                return;
-            }
-            channel.pop();
-            state.on_sent(sent);
-        }
-        if channel.is_empty() {
-            *waiting = 0;
-        }
-    }
-
-    /// [`fill_alone`](Self::fill_alone) with a single message of a channel that is not reliable.
-    fn fill_urgent_alone(&mut self, now: Instant, connection: &mut Connection, state: &mut FillState, position: usize) {
-        let Self { channels, waiting, traffic, newest, .. } = self;
-        let size = connection.max_message();
-        let Some(channel) = channels.get_mut(position).filter(|channel| channel.is_single(size)) else { return };
-        let index = channel.index;
-        let Some(front) = channel.start_front() else { return };
-        let header = message_header(index, front.number as u16);
-        let sent = header.len() + front.bytes.len() + MAX_DATAGRAM - size;
-        let expires_at = front.expires_at;
-        // The session is open and has room: that was just checked.
-        let Ok(number) = connection.send_numbered(now, &header, front.bytes, state.allowance) else { return };
-        channel.pop();
-        *waiting = 0;
-        if let Some(expires_at) = expires_at {
-            connection.discard_at(number, expires_at);
-        } else {
-            if let Some(replaced) = channel.newest_payload.replace(number) {
-                connection.discard_at(replaced, now);
-            }
-            newest.supersede(now, bit(position), |number, at| connection.discard_at(number, at));
-        }
-        traffic.on_sent(now, sent);
-        state.on_sent(sent);
     }
 
     /// Drops messages that wait and are late.

@@ -9,7 +9,6 @@ use super::{
     message_store::OutgoingMessage,
     player_session::Layer,
     receiver::{Next, PayloadSource},
-    sender::Sender,
     session::send_hello,
     session_table::SessionTable,
 };
@@ -219,8 +218,8 @@ impl ChannelServer {
     ) -> Result<MessageId, SendError> {
         let Self { endpoint, sessions, .. } = self;
         let own = sessions.get_mut(player).ok_or(SendError::UnknownPlayer)?;
-        if Sender::may_send_directly(message.len())
-            && let Layer::Channels(session) = &mut own.layer
+        if let Layer::Channels(session) = &mut own.layer
+            && session.may_send_directly(message.len())
             && let Some(Some(id)) = endpoint.send_with(player, |connection, allowance| {
                 session.send_directly(now, connection, channel, message, allowance)
             })
@@ -392,25 +391,6 @@ impl ChannelServer {
     #[must_use]
     pub fn has_channels(&self, player: PlayerId) -> bool {
         self.sessions.get(player).is_some_and(|own| matches!(own.layer, Layer::Channels(_)))
-    }
-
-    /// The next event, if there is one.
-    #[inline(never)]
-    fn next_event(&mut self) -> Option<ServerEvent> {
-        // Most events need no queue: messages of a player who has joined.
-        while self.events.is_empty() {
-            match self.endpoint.poll_event()? {
-                ServerEvent::Message(player) if self.is_open(player) => return Some(ServerEvent::Message(player)),
-                event => self.handle_event(event),
-            }
-        }
-        let event = self.events.pop_front()?;
-        if let ServerEvent::Message(player) = event
-            && let Some(own) = self.sessions.get_mut(player)
-        {
-            own.has_message_event = false;
-        }
-        Some(event)
     }
 
     /// Has the endpoint ask for messages to this player.

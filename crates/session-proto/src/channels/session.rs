@@ -127,6 +127,12 @@ impl ChannelSession {
         self.sender.send(now, channel, message)
     }
 
+    /// See [`Sender::may_send_directly`].
+    #[inline]
+    pub fn may_send_directly(&self, length: usize) -> bool {
+        self.sender.may_send_directly(length)
+    }
+
     /// See [`Sender::send_directly`], for a message for which [`Sender::may_send_directly`] holds.
     #[inline(always)]
     pub fn send_directly(

@@ -5,7 +5,7 @@
 
 use super::{Connection, DirectBudget, State};
 use crate::SendError;
-use rallypoint_wire::session::{MAX_DATAGRAM, MessageNumber};
+use rallypoint_wire::session::{MAX_DATAGRAM, MessageNumber, channels::MESSAGE_HEADER};
 use std::time::{Duration, Instant};
 
 /// The state of the layer above: whether it has messages, and when it wants to be asked for them.
@@ -91,6 +91,20 @@ impl Connection {
         self.send.buffer.next_number().plus(u32::MAX)
     }
 
+    /// Queues a message with the header of a channel, whose bytes are of no use from this age on, if it is not zero. Returns false
+    /// if it cannot be sent now, or does not fit.
+    #[inline(never)]
+    pub(crate) fn send_headed(
+        &mut self,
+        now: Instant,
+        header: [u8; MESSAGE_HEADER],
+        body: &[u8],
+        allowance: usize,
+        max_age_us: u32,
+    ) -> bool {
+        self.send_checked(now, &header, body, allowance, max_age_us).is_ok()
+    }
+
     /// Queues a message of at least one byte, in two parts of which the first may be empty, and returns its number.
     #[inline]
     pub(crate) fn send_numbered(
@@ -115,6 +129,12 @@ impl Connection {
     pub(crate) fn discard_unsent(&mut self, now: Instant, number: MessageNumber) {
         self.discard_at(number, now);
         self.apply_discard(now, number);
+    }
+
+    /// Whether a message was handed over and not sent yet.
+    #[inline]
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.send.buffer.unsent() > 0
     }
 
     /// Whether this message was never sent.

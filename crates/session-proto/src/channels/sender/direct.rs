@@ -8,8 +8,11 @@ use rallypoint_wire::session::{
 };
 use std::time::Instant;
 
-/// Minimum length of a message that is handed over without a queue: two of them do not fit into a payload.
-const MIN_DIRECT: usize = MAX_TO_CLIENT / 2;
+/// Messages of at least this length are never worth packing: two of them do not fit into a payload.
+const MIN_LARGE: usize = MAX_TO_CLIENT / 2;
+
+/// Number of polls with a single message each after which small messages are not expected to share a payload.
+pub(super) const MAX_LONE_POLLS: u8 = 64;
 
 /// Messages that must not be late and were handed over without a queue. They are counted together: it takes fewer instructions.
 #[derive(Debug, Default)]
@@ -32,10 +35,10 @@ impl DirectUrgent {
 
 impl Sender {
     /// Whether a message of this length may be one for [`send_directly`](Self::send_directly): it is so large that no other of its
-    /// size shares its payload.
+    /// size shares its payload, or the application sends one per frame.
     #[inline]
-    pub fn may_send_directly(length: usize) -> bool {
-        length >= MIN_DIRECT
+    pub fn may_send_directly(&self, length: usize) -> bool {
+        length >= MIN_LARGE || self.lone_polls >= MAX_LONE_POLLS
     }
 
     /// Hands a message for which [`may_send_directly`](Self::may_send_directly) holds over to the connection without a queue, if that
@@ -51,6 +54,13 @@ impl Sender {
         allowance: usize,
     ) -> Option<MessageId> {
         if self.waiting != 0 {
+            return None;
+        }
+        let is_small = message.len() < MIN_LARGE;
+        if is_small && connection.has_unsent() {
+            // The second of a frame: they will be packed from now on.
+            self.lone_polls = 0;
+            self.discard_unsent(now, connection, channel);
             return None;
         }
         let mut budget = connection.direct_budget().left();
@@ -72,7 +82,9 @@ impl Sender {
             return None;
         }
         let size = message.len() + self.direct_overhead;
-        connection.direct_budget().set_left(budget.saturating_sub(size));
+        // The budget of a game lasts for a few frames, however small its messages are.
+        let charge = if is_small { MAX_DATAGRAM } else { size };
+        connection.direct_budget().set_left(budget.saturating_sub(charge));
         let id = own.on_sent_directly();
         if !is_reliable {
             self.direct_urgent.on_sent(now, size);

@@ -25,9 +25,28 @@ impl ChannelServer {
         }
     }
 
+    /// The next event, if there is one.
+    #[inline(never)]
+    pub(super) fn next_event(&mut self) -> Option<ServerEvent> {
+        // Most events need no queue: messages of a player who has joined.
+        while self.events.is_empty() {
+            match self.endpoint.poll_event()? {
+                ServerEvent::Message(player) if self.is_open(player) => return Some(ServerEvent::Message(player)),
+                event => self.handle_event(event),
+            }
+        }
+        let event = self.events.pop_front()?;
+        if let ServerEvent::Message(player) = event
+            && let Some(own) = self.sessions.get_mut(player)
+        {
+            own.has_message_event = false;
+        }
+        Some(event)
+    }
+
     /// Turns an event of the endpoint into those of the channels.
     #[inline(never)]
-    pub(super) fn handle_event(&mut self, event: ServerEvent) {
+    fn handle_event(&mut self, event: ServerEvent) {
         match event {
             ServerEvent::Connected(new) => self.start_session(new),
             ServerEvent::Message(player) => self.handle_readable(player),

@@ -1,0 +1,76 @@
+//! Messages that wait and are alone in their payloads.
+
+use super::{FillState, Sender};
+use crate::{
+    Connection,
+    channels::{bulk_limit::BulkAdmission, priority_group::bit},
+};
+use rallypoint_wire::session::{MAX_DATAGRAM, channels::message_header};
+use std::time::Instant;
+
+impl Sender {
+    /// Whether what waits is a single message, without fragments.
+    pub(super) fn has_lone_message(&self, limit: usize) -> bool {
+        let position = self.waiting.trailing_zeros() as usize;
+        self.waiting.is_power_of_two() && self.channels.get(position).is_some_and(|channel| channel.is_single(limit))
+    }
+
+    /// Hands over messages of the only channel with messages that wait, as long as each is alone in its payload: nothing has to be
+    /// chosen or packed. Those are most messages of whatever keeps the network busy, and the only position of a frame.
+    pub(super) fn fill_alone(&mut self, now: Instant, connection: &mut Connection, state: &mut FillState) {
+        let Self { channels, waiting, reliable, bulk, traffic, .. } = self;
+        if !waiting.is_power_of_two() {
+            return;
+        }
+        let position = waiting.trailing_zeros() as usize;
+        let Some(channel) = channels.get_mut(position).filter(|channel| channel.rate.is_none()) else { return };
+        let size = connection.max_message();
+        if *waiting & *reliable == 0 {
+            if self.urgent.is_unlimited() && state.admits(connection) {
+                self.fill_urgent_alone(now, connection, state, position);
+            }
+            return;
+        }
+        while state.admits(connection)
+            && bulk.check(state.in_flight, state.window, traffic) == BulkAdmission::Admitted
+            && let Some((number, message)) = channel.front_alone(size)
+        {
+            let header = message_header(channel.index, number as u16);
+            let sent = header.len() + message.len() + MAX_DATAGRAM - size;
+            if connection.send_numbered(now, &header, message, state.allowance).is_err() {
+                return;
+            }
+            channel.pop();
+            state.on_sent(sent);
+        }
+        if channel.is_empty() {
+            *waiting = 0;
+        }
+    }
+
+    /// [`fill_alone`](Self::fill_alone) with a single message of a channel that is not reliable.
+    fn fill_urgent_alone(&mut self, now: Instant, connection: &mut Connection, state: &mut FillState, position: usize) {
+        let Self { channels, waiting, traffic, newest, .. } = self;
+        let size = connection.max_message();
+        let Some(channel) = channels.get_mut(position).filter(|channel| channel.is_single(size)) else { return };
+        let index = channel.index;
+        let Some(front) = channel.start_front() else { return };
+        let header = message_header(index, front.number as u16);
+        let sent = header.len() + front.bytes.len() + MAX_DATAGRAM - size;
+        let expires_at = front.expires_at;
+        // The session is open and has room: that was just checked.
+        let Ok(number) = connection.send_numbered(now, &header, front.bytes, state.allowance) else { return };
+        channel.pop();
+        *waiting = 0;
+        if let Some(expires_at) = expires_at {
+            connection.discard_at(number, expires_at);
+        } else {
+            if let Some(replaced) = channel.newest_payload.replace(number) {
+                connection.discard_at(replaced, now);
+            }
+            newest.supersede(now, bit(position), |number, at| connection.discard_at(number, at));
+        }
+        traffic.on_sent(now, sent);
+        state.on_sent(sent);
+    }
+}

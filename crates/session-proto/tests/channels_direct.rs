@@ -1,0 +1,89 @@
+//! Messages that are handed over to the connection without a queue keep the promises of those that wait in one (W111).
+
+use crate::common;
+
+use common::{
+    channels::{ChannelPair, EXPIRING, ORDERED, SEQUENCED, table},
+    *,
+};
+use rallypoint_netsim::Link;
+use rallypoint_session_proto::{ChannelIndex, ConnectionStats};
+
+/// Enough frames for small messages to be expected alone.
+const FRAMES: u32 = 100;
+
+fn pair() -> ChannelPair {
+    ChannelPair::connect(1, Link::default().delay(ms(25)), &table(1_000))
+}
+
+/// Sends messages from the server in one frame, with numbers from `first` on.
+fn send_frame(pair: &mut ChannelPair, channel: ChannelIndex, first: u32, count: u32, length: usize) {
+    pair.net.with(pair.server, |app, now| {
+        for number in first..first + count {
+            app.server.send(now, app.player(), channel, &numbered(number, length)).unwrap();
+        }
+    });
+    pair.net.run_for(ms(16));
+}
+
+fn stats(pair: &ChannelPair) -> ConnectionStats {
+    pair.server().server.connection(pair.server().player()).unwrap().stats()
+}
+
+fn numbers(pair: &ChannelPair) -> Vec<u32> {
+    pair.client().received.iter().map(|message| number_of(&message.bytes)).collect()
+}
+
+#[test]
+fn w111_the_second_position_of_a_frame_replaces_the_first_although_that_was_handed_over() {
+    for length in [50, 400] {
+        let mut pair = pair();
+        for frame in 0..FRAMES {
+            send_frame(&mut pair, SEQUENCED, frame, 1, length);
+        }
+        let before = stats(&pair);
+        for frame in 0..FRAMES {
+            send_frame(&mut pair, SEQUENCED, FRAMES + 3 * frame, 3, length);
+        }
+        pair.net.run_for(secs(1));
+        let newest: Vec<u32> = (0..FRAMES).map(|frame| FRAMES + 3 * frame + 2).collect();
+        assert_eq!(numbers(&pair)[FRAMES as usize..], newest, "{length} bytes");
+        // Only now and then a message without bytes takes the number of one that was replaced.
+        let sent = stats(&pair).messages_sent - before.messages_sent;
+        assert!((FRAMES.into()..u64::from(FRAMES) + 5).contains(&sent), "{sent} messages of {length} bytes");
+    }
+}
+
+#[test]
+fn small_messages_are_packed_as_soon_as_a_frame_has_more_than_one() {
+    for channel in [ORDERED, EXPIRING] {
+        let mut pair = pair();
+        for frame in 0..FRAMES {
+            send_frame(&mut pair, channel, frame, 1, 50);
+        }
+        let before = stats(&pair);
+        for frame in 0..FRAMES {
+            send_frame(&mut pair, channel, FRAMES + 4 * frame, 4, 50);
+        }
+        pair.net.run_for(secs(1));
+        assert!(numbers(&pair).into_iter().eq(0..5 * FRAMES));
+        let sent = stats(&pair).messages_sent - before.messages_sent;
+        assert!(sent <= u64::from(FRAMES) + 2, "{sent} payloads");
+    }
+}
+
+#[test]
+fn w111_an_expiring_message_without_a_queue_is_not_resent_when_it_is_late() {
+    let mut pair = pair();
+    let (client, server) = (pair.client, pair.server);
+    for frame in 0..FRAMES {
+        send_frame(&mut pair, EXPIRING, frame, 1, 400);
+    }
+    pair.net.partition(client, server, true);
+    send_frame(&mut pair, EXPIRING, FRAMES, 1, 400);
+    pair.net.run_for(ms(300));
+    pair.net.partition(client, server, false);
+    pair.net.run_for(secs(3));
+    assert!(numbers(&pair).into_iter().eq(0..FRAMES), "a quarter of a second is over");
+    assert!((1..=2).contains(&stats(&pair).discarded), "and the one before it, if its ack was lost");
+}
