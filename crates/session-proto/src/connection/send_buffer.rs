@@ -53,6 +53,8 @@ struct Message {
     is_single_loss: bool,
     /// Whether the loss of its first transmission, and of its copy if there was one, was reported.
     is_loss_reported: bool,
+    /// Whether its last transmission counts as lost because several later ones were acked, and not because its ack was late.
+    is_overtaken: bool,
     /// Whether the peer has requested it after its ack.
     is_requested: bool,
     /// Whether its bytes are of no use any more: a resend sends none.
@@ -198,6 +200,7 @@ impl SendBuffer {
             is_acked_early: false,
             is_single_loss: false,
             is_loss_reported: false,
+            is_overtaken: false,
             is_requested: false,
             is_discarded: false,
             order: 0,
@@ -382,6 +385,7 @@ impl SendBuffer {
             order: message.order,
             rtt: (is_single && !is_early).then_some(since),
             first_sent_at: message.first_sent_at,
+            is_overtaken: message.is_overtaken,
             snapshot: message.snapshot.filter(|_| !is_early && (is_single || is_of_last)),
             is_copied: message.is_copied,
             is_first_lost: !is_single && !is_spurious_resend,
