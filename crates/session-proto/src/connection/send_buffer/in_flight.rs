@@ -4,8 +4,8 @@ use super::{SendBuffer, Status};
 use rallypoint_wire::session::MessageNumber;
 use std::time::{Duration, Instant};
 
-/// Number of later transmissions whose acks show that a message was lost, and not late: acks of two copies can overtake each
-/// other.
+/// Number of later transmissions whose acks show that a message was lost, and not late: as many as make a message of a download count as
+/// lost. On a thin stream one is enough for that, but then the ack of a needless resend may be taken for that of a later transmission.
 const OVERTAKEN: u64 = 3;
 
 /// Messages that were declared lost.
