@@ -20,6 +20,7 @@ mod ciphers;
 mod closing;
 mod common;
 mod crowded_link;
+mod download_start_and_end;
 mod duplicates_prove_nothing;
 mod exchanged_addresses;
 mod fair_sharing;

@@ -36,6 +36,8 @@ pub(crate) struct AckedMessage {
     /// Time since its transmission, if there was only one (Karn's algorithm).
     pub rtt: Option<Duration>,
     pub first_sent_at: Instant,
+    /// Whether it was resent because several later transmissions were acked: it was lost, and not late.
+    pub is_overtaken: bool,
     pub snapshot: Option<DeliverySnapshot>,
     /// Whether a copy was sent after the first transmission.
     pub is_copied: bool,

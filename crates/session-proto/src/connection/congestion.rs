@@ -11,14 +11,16 @@
 
 mod delivery_rate;
 mod growth;
+mod latecomer;
 mod loss_history;
 
 pub(crate) use delivery_rate::DeliverySnapshot;
 
 use super::{ack_effect::AckedMessage, rtt::RttEstimator};
 use delivery_rate::DeliveryRate;
+use latecomer::Latecomer;
 use loss_history::{LossHistory, LossSample};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Window in bytes before anything is measured: 10 datagrams.
 pub(crate) const INITIAL_WINDOW: u64 = 5_080;
@@ -45,14 +47,6 @@ const LONG_QUEUE_DECREASE: f64 = 0.5;
 /// The decrease at the first congestion event after slow start. It is small, so that flows that filled the path before have to
 /// give way as well.
 const FIRST_DECREASE: f64 = 0.85;
-
-/// A flow that came when others had filled the queue, which shows when the queue becomes shorter than it ever was, shrinks as
-/// little at this many further events, if its window is larger than this in bytes and its path longer than this: there a share takes
-/// minutes to grow. With a higher rate of random loss than this, losses do not tell when the queue is full.
-const LATECOMER_EVENTS: u8 = 6;
-const LATECOMER_WINDOW: f64 = 100_000.0;
-const LATECOMER_DELAY: Duration = Duration::from_millis(25);
-const MAX_LATECOMER_LOSS: f64 = 0.005;
 
 /// The window never shrinks below what the path holds at the measured rate without a queue, but by at least this: a short queue
 /// is empty after that, and a lone flow need not leave a part of the path unused.
@@ -103,6 +97,13 @@ pub(crate) struct LossEvent {
     pub is_requested: bool,
 }
 
+impl LossEvent {
+    /// Both together; the other one came later.
+    fn with(self, later: Self) -> Self {
+        Self { datagrams: self.datagrams + later.datagrams, bytes: self.bytes + later.bytes, ..later }
+    }
+}
+
 /// Growth since the last congestion event.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
@@ -140,40 +141,6 @@ struct Trial {
     loss: f64,
 }
 
-/// Recognises a flow that came when others had filled the queue.
-#[derive(Clone, Copy, Debug)]
-struct Latecomer {
-    /// The shortest delay of the first rounds.
-    first_base: Option<Duration>,
-    /// Number of further events that shrink its window only a little.
-    events: u8,
-}
-
-impl Default for Latecomer {
-    fn default() -> Self {
-        Self { first_base: None, events: LATECOMER_EVENTS }
-    }
-}
-
-impl Latecomer {
-    fn on_round(&mut self, is_in_slow_start: bool, rtt: &RttEstimator) {
-        if is_in_slow_start || self.first_base.is_none() {
-            self.first_base = Some(self.first_base.map_or(rtt.base(), |first| first.min(rtt.base())));
-        }
-    }
-
-    /// Whether this event shrinks the window of a flow that came late only a little. `loss` is the share that is lost at random.
-    fn takes_little_away(&mut self, used: f64, loss: f64, rtt: &RttEstimator) -> bool {
-        // Where round trips wait for frames, or losses are random, the delay says less about others.
-        let is_clear = rtt.frame_delay().is_zero() && loss < MAX_LATECOMER_LOSS;
-        let is_late = is_clear && self.first_base.is_some_and(|first| rtt.base() + first / 16 < first);
-        let is_large = used > LATECOMER_WINDOW && rtt.base() > LATECOMER_DELAY;
-        let is_latecomer = is_late && is_large && self.events > 0;
-        self.events -= u8::from(is_latecomer);
-        is_latecomer
-    }
-}
-
 /// Decides how fast to send and how much may be in flight.
 #[derive(Debug)]
 pub(crate) struct CongestionController {
@@ -187,6 +154,8 @@ pub(crate) struct CongestionController {
     /// Losses of transmissions before this one belong to the last loss event.
     recovery_end: u64,
     undo: Option<Undo>,
+    /// Losses of which it is not known yet whether they are random.
+    undecided: Option<LossEvent>,
     /// Whether the last congestion event was the first one after slow start.
     follows_slow_start: bool,
     latecomer: Latecomer,
@@ -221,6 +190,7 @@ impl CongestionController {
             epoch: None,
             recovery_end: 0,
             undo: None,
+            undecided: None,
             follows_slow_start: false,
             latecomer: Latecomer::default(),
             has_short_queue: false,
@@ -284,12 +254,37 @@ impl CongestionController {
             && self.delivery.round() < DOUBT_ROUNDS
             && self.window < AMBIGUOUS_WINDOW
             && rtt.is_calm() != Some(true);
-        let was_first = self.threshold.is_infinite();
-        if has_queue || is_doubtful || self.losses.is_heavy(self.used_window()) {
-            self.recovery_end = event.next_order;
-            self.is_doubted = is_doubtful && !has_queue && (was_first || self.is_doubted);
-            self.reduce(event, rtt);
+        let is_certain = has_queue || self.losses.is_heavy(self.used_window());
+        if is_certain || is_doubtful {
+            let event = self.undecided.take().map_or(event, |earlier| earlier.with(event));
+            if !is_certain && rtt.seems_calm() {
+                self.undecided = Some(event);
+            } else {
+                self.on_congestion(event, is_doubtful && !has_queue, rtt);
+            }
         }
+    }
+
+    fn on_congestion(&mut self, event: LossEvent, is_doubtful: bool, rtt: &RttEstimator) {
+        self.recovery_end = event.next_order;
+        self.is_doubted = is_doubtful && (self.threshold.is_infinite() || self.is_doubted);
+        self.reduce(event, rtt);
+    }
+
+    /// Decides about losses as soon as it is known whether the delay is constant. Returns whether it is not known yet: until then
+    /// the window neither grows nor shrinks, because a round trip with a smaller one would cost a download on a lossy path as
+    /// much as a round trip of slow start.
+    fn is_undecided(&mut self, rtt: &RttEstimator) -> bool {
+        let Some(event) = self.undecided else { return false };
+        let is_random = rtt.is_calm() == Some(true) || rtt.has_calm_samples();
+        if self.delivery.round() < DOUBT_ROUNDS && !is_random {
+            if rtt.is_calm().is_none() && rtt.seems_calm() {
+                return true;
+            }
+            self.on_congestion(event, !rtt.has_queue(), rtt);
+        }
+        self.undecided = None;
+        false
     }
 
     /// More of what was in flight at the last congestion event is lost. When the event was noticed, only the first losses were
@@ -330,9 +325,12 @@ impl CongestionController {
             self.start_round(rtt);
         }
         self.delivery.measure(now, newest, rtt.min());
-        if newest.app_limited {
+        // The first messages after a pause are sent before there is more than the window admits. In slow start they count all the
+        // same if others wait now: otherwise a download would begin with a round trip in which the window does not grow.
+        let is_unused = newest.app_limited && !(self.is_limited && self.is_in_slow_start());
+        if is_unused {
             self.epoch = None;
-        } else if acked.order >= self.recovery_end {
+        } else if acked.order >= self.recovery_end && !self.is_undecided(rtt) {
             self.grow(now, bytes as f64, rtt);
         }
     }

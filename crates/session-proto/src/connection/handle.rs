@@ -160,8 +160,8 @@ impl Connection {
             self.send.early_acks.on_ack(Some(rtt).filter(|_| !newest.is_copied));
             self.rtt.sample_burst(now, rtt, longest_rtt, single_count, self.send.redundancy.is_dense());
             self.recovery.thin_backoff = 0;
-        } else if !self.send.is_blocked {
-            // With a full window, only resends are in flight for a while.
+        } else if !self.send.is_blocked && (!newest.is_overtaken || self.send.redundancy.is_thin()) {
+            // With a full window, and at the end of a download, only resends are in flight for a while.
             self.rtt.on_ambiguous_ack(now, now.saturating_duration_since(newest.first_sent_at));
         }
         let backlog = self.game_backlog();

@@ -52,6 +52,9 @@ const EMPTY_RANGE: [Duration; 2] = [Duration::MAX, Duration::ZERO];
 const MAX_CALM: Duration = Duration::from_micros(500);
 const MAX_CALM_SHARE: u32 = 256;
 
+/// Number of samples on a path that show the same, if none of them differs: acks of a dozen messages.
+const CALM_SAMPLES: u8 = 6;
+
 /// A queue is one that delays by more than this, by more than 1/64 of the path's delay, and by more than the delay varies.
 const MIN_QUEUE_DELAY: Duration = Duration::from_millis(1);
 const MIN_QUEUE_SHARE: u32 = 64;
@@ -83,6 +86,10 @@ pub(crate) struct RttEstimator {
     /// The smallest and the largest of the last complete [`RECENT_SAMPLES`], before a time and since.
     range: [[Duration; 2]; 2],
     range_count: u8,
+    /// The smallest and the largest of all samples on this path.
+    extremes: [Duration; 2],
+    /// Number of those, up to the largest value.
+    samples: u8,
     /// Number of acks of resent messages since the last measurement, and the time of the first of them.
     ambiguous: u32,
     ambiguous_since: Option<Instant>,
@@ -121,6 +128,8 @@ impl RttEstimator {
             bursts: AckBursts::default(),
             range: [EMPTY_RANGE; 2],
             range_count: 0,
+            extremes: EMPTY_RANGE,
+            samples: 0,
             ambiguous: 0,
             ambiguous_since: None,
             backoff: 0,
@@ -160,6 +169,9 @@ impl RttEstimator {
             self.min = Some((rtt, now));
         }
         self.update_base(now, rtt);
+        let [min, max] = self.extremes;
+        self.extremes = [min.min(rtt), max.max(rtt)];
+        self.samples = self.samples.saturating_add(1);
         if self.bursts.on_ack(now, rtt, longest, count) {
             if self.recent_count >= RECENT_SAMPLES && self.recent_groups >= RECENT_GROUPS {
                 self.add_to_range(self.recent[1]);
@@ -212,8 +224,21 @@ impl RttEstimator {
         if max.is_zero() && self.range_count < 2 {
             return None;
         }
-        let spread = max.max(later_max).saturating_sub(min.min(later_min));
-        Some(spread <= MAX_CALM.max(self.base() / MAX_CALM_SHARE))
+        Some(self.is_narrow([min.min(later_min), max.max(later_max)]))
+    }
+
+    /// Whether no sample so far differs from the others, which says less: a few can agree by chance.
+    pub fn seems_calm(&self) -> bool {
+        !self.extremes[1].is_zero() && self.is_narrow(self.extremes)
+    }
+
+    /// Whether there are so many samples that it is no chance if all of them agree.
+    pub fn has_calm_samples(&self) -> bool {
+        self.samples >= CALM_SAMPLES && self.seems_calm()
+    }
+
+    fn is_narrow(&self, [min, max]: [Duration; 2]) -> bool {
+        max.saturating_sub(min) <= MAX_CALM.max(self.base() / MAX_CALM_SHARE)
     }
 
     fn update_base(&mut self, now: Instant, rtt: Duration) {
@@ -264,6 +289,8 @@ impl RttEstimator {
     pub fn forget_path(&mut self) {
         self.min = None;
         self.base = None;
+        self.extremes = EMPTY_RANGE;
+        self.samples = 0;
         self.last = [Duration::ZERO; _];
         self.recent = [Duration::MAX; 2];
         self.recent_count = 0;

@@ -55,6 +55,8 @@ struct Message {
     /// Whether it was the first message of a loss event, after a single transmission without a copy.
     is_single_loss: bool,
     fates: TransmissionFates,
+    /// Whether its last transmission counts as lost because several later ones were acked, and not because its ack was late.
+    is_overtaken: bool,
     /// Whether the peer has requested it after its ack.
     is_requested: bool,
     /// From when on its bytes are of no use: a resend sends none.
@@ -210,6 +212,7 @@ impl SendBuffer {
             is_acked_early: false,
             is_single_loss: false,
             fates: TransmissionFates::default(),
+            is_overtaken: false,
             is_requested: false,
             discard_at: None,
             max_age_us,
@@ -404,6 +407,7 @@ impl SendBuffer {
             order: message.order,
             rtt: (is_single && !is_early).then_some(since),
             first_sent_at: message.first_sent_at,
+            is_overtaken: message.is_overtaken,
             snapshot: message.snapshot.filter(|_| !is_early && (is_single || is_of_last)),
             is_copied: message.is_copied,
             is_first_lost: !is_single && !is_spurious_resend,

@@ -4,6 +4,10 @@ use super::{SendBuffer, Status};
 use rallypoint_wire::session::MessageNumber;
 use std::time::{Duration, Instant};
 
+/// Number of later transmissions whose acks show that a message was lost, and not late: as many as make a message of a download count as
+/// lost. On a thin stream one is enough for that, but then the ack of a needless resend may be taken for that of a later transmission.
+const OVERTAKEN: u64 = 3;
+
 /// Messages that were declared lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LossCount {
@@ -40,6 +44,9 @@ impl SendBuffer {
             losses.has_timed_out |= acked_later == 0;
             // Several at once are one loss event, and maybe only a lost ack.
             let found = self.declare_lost(number, losses.total == 0);
+            if let Some(message) = self.get_mut(number) {
+                message.is_overtaken = acked_later >= OVERTAKEN;
+            }
             losses.total += found.total;
             losses.copied += found.copied;
             losses.bytes += found.bytes;
@@ -61,6 +68,7 @@ impl SendBuffer {
         let Some(message) = self.messages.get_mut(position) else { return LossCount::default() };
         message.status = Status::Lost;
         message.is_queued = true;
+        message.is_overtaken = false;
         let len = u64::from(message.span.len);
         let order = message.order;
         let is_single = message.transmissions == 1;
