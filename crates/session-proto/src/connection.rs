@@ -13,6 +13,7 @@ mod decryption_failures;
 mod delay_limit;
 mod direct_budget;
 mod early_ack_filter;
+mod getters;
 mod handle;
 mod left_addresses;
 mod loss_meter;
@@ -40,7 +41,7 @@ pub(crate) use receive_buffer::ReceiveBuffer;
 pub(crate) use redundancy::CopyBudget;
 pub(crate) use source::Source;
 
-use crate::{Cipher, ConnectionConfig, ConnectionStats, DisconnectReason, SendError};
+use crate::{ConnectionConfig, ConnectionStats, DisconnectReason, SendError};
 use closing::{PeerClose, State};
 use congestion::CongestionController;
 use decryption_failures::DecryptionFailures;
@@ -51,7 +52,7 @@ use optimistic_acks::OptimisticAckDetector;
 use pacer::Pacer;
 use path::Path;
 use pending_acks::PendingAcks;
-use rallypoint_wire::session::{MAX_DATAGRAM, MessageNumber, SlotIndex, Uid};
+use rallypoint_wire::session::{MAX_DATAGRAM, MessageNumber};
 use recovery::Recovery;
 use redundancy::Redundancy;
 use resend_budget::ResendBudget;
@@ -216,102 +217,6 @@ pub(crate) struct LoginRtt {
     pub at_least: Duration,
     /// Whether there was only one, so that this is the round-trip time.
     pub is_exact: bool,
-}
-
-/// Getters.
-impl Connection {
-    /// Current round-trip time, loss, throughput and counters.
-    #[must_use]
-    pub fn stats(&self) -> ConnectionStats {
-        ConnectionStats {
-            rtt: self.rtt.shown(),
-            rtt_variation: self.rtt.variation(),
-            rtt_min: self.rtt.min(),
-            loss: self.send.buffer.loss(),
-            rate: self.congestion.rate() as u64,
-            window: self.congestion.window(),
-            in_flight: self.send.buffer.in_flight(),
-            unacked: self.send.buffer.unacked(),
-            ..self.stats
-        }
-    }
-
-    /// The current address of the peer. A new address may be forged: [`validated_peer`](Self::validated_peer) is not.
-    #[must_use]
-    pub fn peer(&self) -> SocketAddr {
-        self.path.peer
-    }
-
-    /// The player's slot.
-    #[must_use]
-    pub fn index(&self) -> SlotIndex {
-        self.codec.index
-    }
-
-    /// Maximum length of a message in bytes (S33).
-    #[must_use]
-    pub fn max_message(&self) -> usize {
-        self.codec.max_message()
-    }
-
-    /// Whether messages are encrypted.
-    #[must_use]
-    pub fn is_encrypted(&self) -> bool {
-        self.codec.is_encrypted()
-    }
-
-    /// The cipher that seals the messages, if they are encrypted.
-    #[must_use]
-    pub fn cipher(&self) -> Option<Cipher> {
-        self.codec.protection.cipher()
-    }
-
-    /// Whether a message can be sent now.
-    #[must_use]
-    pub fn is_writable(&self) -> bool {
-        self.state == State::Open && self.send.buffer.has_room()
-    }
-
-    /// Whether a message can be read now.
-    #[must_use]
-    pub fn is_readable(&self) -> bool {
-        self.receive.buffer.is_readable()
-    }
-
-    /// Number of messages that the peer has not acknowledged, sent or waiting to be sent.
-    #[must_use]
-    pub fn undelivered(&self) -> usize {
-        self.send.buffer.undelivered(MAX_DATAGRAM - self.max_message())
-    }
-
-    /// Bytes of messages that are kept.
-    pub(crate) fn memory(&self) -> usize {
-        self.send.buffer.memory() + self.receive.buffer.memory()
-    }
-
-    /// Sets whether acked messages are freed early, from the next timeout, ack or message on.
-    pub(crate) fn set_memory_scarce(&mut self, is_scarce: bool) {
-        self.send.is_memory_scarce = is_scarce;
-    }
-
-    pub(crate) fn uid(&self) -> Uid {
-        self.codec.uid
-    }
-
-    pub(crate) fn protection(&self) -> &Protection {
-        &self.codec.protection
-    }
-
-    /// The messages that can still be read after the end of the session (W51).
-    pub(crate) fn into_unread(self) -> ReceiveBuffer {
-        let mut unread = self.receive.buffer;
-        unread.keep_readable();
-        unread
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed(_))
-    }
 }
 
 /// Commands.
