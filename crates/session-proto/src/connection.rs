@@ -27,6 +27,7 @@ mod resend_requests;
 mod rtt;
 mod send_buffer;
 mod source;
+mod steady_stream;
 mod timers;
 mod transmit;
 

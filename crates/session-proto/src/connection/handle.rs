@@ -99,7 +99,9 @@ impl Connection {
             }
         }
         let floor = self.send.early_acks.floor(now, self.rtt.base());
-        let last_after = self.rtt.min() * 3 / 4;
+        // A queue that has just become shorter may have delayed the last round trips.
+        let shortest = if self.send.delay_limit.is_set() { self.rtt.min() } else { self.rtt.recent_min() };
+        let last_after = shortest * 3 / 4;
         let mut early = None;
         let mut acked_bytes = 0;
         let mut longest_rtt = Duration::ZERO;
@@ -144,11 +146,14 @@ impl Connection {
         self.prepare_challenge(now);
         if let Some(rtt) = early {
             self.send.early_acks.on_early_ack(now, rtt);
+            // The path may have become shorter, which shows the sooner the more messages are acked: then there is no queue.
+            self.send.delay_limit.lift();
         }
         let Some(newest) = newest else { return };
         self.send.resend_budget.on_progress(now);
         self.receive.awaits_first_ack = false;
         self.liveness.awaiting_ack_since = self.send.buffer.oldest_sent().map(|_| now);
+        let was_silent = self.recovery.is_silent;
         self.on_progress(now);
         // Only the newest is measured: an ack also repeats numbers whose first ack may have been lost long ago.
         if let Some(rtt) = newest.rtt {
@@ -162,6 +167,9 @@ impl Connection {
         let backlog = self.game_backlog();
         let in_flight = self.send.buffer.in_flight() + acked_bytes;
         self.send.delay_limit.on_ack(now, acked_bytes, in_flight, backlog, &self.rtt);
+        if was_silent && self.rtt.is_link_slow() && self.send.redundancy.is_thin() {
+            self.send.delay_limit.on_silence_end(self.send.buffer.unsent());
+        }
         self.congestion.on_acks_done(now, &newest, acked_bytes, &self.rtt);
         if self.send.optimistic_acks.withheld().is_some() {
             self.check_withheld(now);

@@ -52,6 +52,12 @@ const MAX_CALM_SHARE: u32 = 256;
 const MIN_QUEUE_DELAY: Duration = Duration::from_millis(1);
 const MIN_QUEUE_SHARE: u32 = 64;
 
+/// A queue that delays by more than this is longer than those of a link at its usual rate: the link has become slower.
+pub(crate) const SLOW_LINK_DELAY: Duration = Duration::from_millis(200);
+
+/// A path that takes this many times as long as the fastest round trip of the last seconds has become slower.
+const SLOWER_PATH: u32 = 4;
+
 /// See [`RttEstimator::has_long_queue`].
 const LONG_QUEUE_DELAY: Duration = Duration::from_millis(5);
 
@@ -176,7 +182,7 @@ impl RttEstimator {
         let is_starved = now.saturating_duration_since(since) >= self.smoothed() && self.ambiguous >= MAX_AMBIGUOUS;
         if is_starved && rtt < 4 * self.base_rto() {
             let ambiguous = self.ambiguous;
-            self.sample(now, rtt.min(2 * self.smoothed()));
+            self.sample(now, rtt.min((2 * self.smoothed()).max(MIN_RTO)));
             self.ambiguous = ambiguous;
             self.ambiguous_since = Some(since);
         }
@@ -285,6 +291,15 @@ impl RttEstimator {
         self.base.map_or(self.smoothed(), |base| base.delay)
     }
 
+    /// The minimum of the last round trips if all of them take much longer than the fastest of the last seconds, which then
+    /// was that of a former path; otherwise the latter.
+    pub fn recent_min(&self) -> Duration {
+        let [before, now] = self.recent;
+        let recent = before.min(now);
+        let is_slower = recent != Duration::MAX && recent > SLOWER_PATH * self.min();
+        if is_slower { recent } else { self.min() }
+    }
+
     /// How much longer than without a queue a round trip takes now.
     pub fn queue_delay(&self) -> Duration {
         let [before, now] = self.recent;
@@ -321,6 +336,17 @@ impl RttEstimator {
     /// Whether the last samples show such a queue, which may have just begun.
     pub fn has_new_thin_queue(&self) -> bool {
         self.last_excess_delay() > self.thin_queue_delay()
+    }
+
+    /// Whether the last samples show a queue that is longer than those of a link at its usual rate.
+    pub fn is_link_slow(&self) -> bool {
+        self.last_excess_delay() > SLOW_LINK_DELAY
+    }
+
+    /// Whether the round-trip time showed a queue before nothing came back any more. A queue that fills quickly makes the
+    /// round-trip time vary as much as it grows.
+    pub fn had_queue(&self) -> bool {
+        self.has_queue() || self.is_link_slow()
     }
 
     /// Whether the last samples show less than half of such a queue.
