@@ -32,6 +32,7 @@ mod rtt;
 mod rtt_meter;
 mod send_buffer;
 mod source;
+mod steady_stream;
 mod timers;
 mod transmission_fates;
 mod transmit;

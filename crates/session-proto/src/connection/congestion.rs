@@ -174,6 +174,8 @@ pub(crate) struct CongestionController {
     queueless_rounds: u32,
     /// Whether messages are waiting for the window or the pacer.
     is_limited: bool,
+    /// Whether they wait for something else than the window, which then does not grow (RFC 9002, 7.8).
+    is_held_back: bool,
     /// Number of messages of a short backlog.
     backlog: f64,
     delivery: DeliveryRate,
@@ -202,6 +204,7 @@ impl CongestionController {
             lost_in: 0,
             queueless_rounds: 0,
             is_limited: false,
+            is_held_back: false,
             backlog: 0.0,
             delivery: DeliveryRate::new(now, 0),
             peaks: [0; _],
@@ -218,12 +221,14 @@ impl CongestionController {
     pub fn on_app_limited(&mut self, in_flight: u64) {
         self.delivery.on_app_limited(in_flight);
         self.is_limited = false;
+        self.is_held_back = false;
     }
 
-    /// There is something to send that has to wait for the window or the pacer. `backlog` is the number of messages if it is
-    /// short, and zero otherwise.
-    pub fn on_limited(&mut self, backlog: usize) {
+    /// There is something to send that has to wait for the window or the pacer, or is held back by the limit by delay (W123),
+    /// although the window would allow more. `backlog` is the number of messages if it is short, and zero otherwise.
+    pub fn on_limited(&mut self, backlog: usize, is_held_back: bool) {
         self.is_limited = true;
+        self.is_held_back = is_held_back;
         self.backlog = backlog as f64;
     }
 
@@ -328,7 +333,7 @@ impl CongestionController {
         // The first messages after a pause are sent before there is more than the window admits. In slow start they count all the
         // same if others wait now: otherwise a download would begin with a round trip in which the window does not grow.
         let is_unused = newest.app_limited && !(self.is_limited && self.is_in_slow_start());
-        if is_unused {
+        if is_unused || self.is_held_back {
             self.epoch = None;
         } else if acked.order >= self.recovery_end && !self.is_undecided(rtt) {
             self.grow(now, bytes as f64, rtt);
@@ -338,8 +343,9 @@ impl CongestionController {
     /// The path has changed, or nothing has come back for a while: slow start to where the window was. It begins with the
     /// initial window, or with half of what was in flight if there was a queue.
     pub fn on_new_path(&mut self, now: Instant, rtt: &RttEstimator) {
-        let used = if rtt.has_queue() { self.used_window() } else { self.window };
-        let start = if rtt.has_queue() { used / 2.0 } else { used };
+        let had_queue = rtt.had_queue();
+        let used = if had_queue { self.used_window() } else { self.window };
+        let start = if had_queue { used / 2.0 } else { used };
         *self = Self {
             window: start.clamp(MIN_WINDOW, INITIAL_WINDOW as f64),
             threshold: if self.threshold.is_finite() { (DECREASE * used).max(MIN_WINDOW) } else { self.threshold },

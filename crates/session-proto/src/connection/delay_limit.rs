@@ -7,13 +7,17 @@
 //! share of the link, so that all players catch up at the same time, and nothing is lost.
 //!
 //! Other traffic that fills the queue would take the whole link from a stream that gives way to delay. That shows by a backlog
-//! that grows in spite of the limit, or because of it: then the limit is lifted for a while.
+//! that grows in spite of the limit, or because of it, while the queue stays as long as it was: then the limit is lifted for a
+//! while. If the queue has become shorter, the link itself is slow, and the limit does what it is for.
 
-use super::rtt::RttEstimator;
+use super::rtt::{RttEstimator, SLOW_LINK_DELAY};
 use std::time::{Duration, Instant};
 
-/// Smallest backlog that is limited, in messages.
+/// Smallest backlog that is limited, in messages; and the same where the queue delays by more than `SLOW_LINK_DELAY`, longer than
+/// queues of a link at its usual rate are: it has become slower, and players who are hardly behind keep the queue full for the
+/// others.
 const MIN_BACKLOG: usize = 32;
+const SLOW_LINK_BACKLOG: usize = 4;
 
 /// Number of bytes in the queue that the limit aims at, and that number for each message that waits, up to `MAX_COUNTED`.
 const QUEUED: f64 = 448.0;
@@ -23,12 +27,15 @@ const MAX_COUNTED: usize = 128;
 /// Smallest limit in bytes: a datagram.
 const MIN_LIMIT: f64 = 508.0;
 
-/// The part of the difference to its target by which the limit changes per round trip.
+/// The part of the difference to its target by which the limit changes per round trip; and its target while there is no queue,
+/// relative to the limit. It is not lifted at once: the players of a link see the end of the queue at the same time.
 const GAIN: f64 = 0.5;
+const QUEUELESS_TARGET: f64 = 2.0;
 
-/// Number of messages by which the backlog may grow under the limit, and for how long the limit is lifted after that: twice as
-/// long each time, until the backlog is gone.
+/// Number of messages by which the backlog may grow under the limit while the queue is at least this share of the longest since
+/// messages wait; and for how long the limit is lifted after that: twice as long each time, until the backlog is gone.
 const MAX_INCREASE: usize = 32;
+const FULL_QUEUE: f64 = 0.875;
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
@@ -39,8 +46,12 @@ pub(crate) struct DelayLimit {
     limit: Option<f64>,
     /// The shortest backlog since the limit was set.
     min_backlog: usize,
+    /// The longest excess delay since messages wait.
+    max_delay: Duration,
     paused_until: Option<Instant>,
     pause: Duration,
+    /// Whether the first of two messages that are sent together is sent.
+    is_pair_open: bool,
 }
 
 impl DelayLimit {
@@ -52,10 +63,12 @@ impl DelayLimit {
             return;
         };
         if backlog == 0 {
-            self.limit = None;
-            self.pause = Duration::ZERO;
+            *self = Self { paused_until: self.paused_until, ..Self::default() };
             return;
         }
+        // The last samples alone may be those of acks that were late for another reason.
+        let delay = rtt.last_excess_delay().min(rtt.excess_delay());
+        self.max_delay = self.max_delay.max(delay);
         if self.paused_until.is_some_and(|until| now < until) {
             return;
         }
@@ -63,32 +76,55 @@ impl DelayLimit {
         let held = base / (base + rtt.last_excess_delay().as_secs_f64()).max(f64::MIN_POSITIVE);
         let queued = QUEUED + QUEUED_PER_MESSAGE * backlog.min(MAX_COUNTED) as f64;
         let Some(limit) = self.limit else {
-            if rtt.has_new_thin_queue() && backlog >= MIN_BACKLOG {
-                self.min_backlog = backlog;
-                self.limit = Some((in_flight as f64 * held + queued).max(MIN_LIMIT));
+            let min_backlog = if delay > SLOW_LINK_DELAY { SLOW_LINK_BACKLOG } else { MIN_BACKLOG };
+            if rtt.has_new_thin_queue() && backlog >= min_backlog {
+                self.set(in_flight as f64 * held + queued, backlog);
             }
             return;
         };
-        if rtt.has_no_thin_queue() {
-            // The link is free again, or what was lost was not lost in a queue.
-            self.limit = None;
-            return;
-        }
         self.min_backlog = self.min_backlog.min(backlog);
-        if backlog > self.min_backlog + MAX_INCREASE {
+        if backlog > self.min_backlog + MAX_INCREASE && delay >= self.max_delay.mul_f64(FULL_QUEUE) {
             self.pause = (2 * self.pause).clamp(MIN_PAUSE, MAX_PAUSE);
             self.paused_until = Some(now + self.pause);
             self.limit = None;
             return;
         }
-        let target = limit * held + queued;
+        let target = if rtt.has_no_thin_queue() { QUEUELESS_TARGET * limit } else { limit * held + queued };
         let share = (bytes as f64 / limit).min(1.0);
         self.limit = Some((limit + (target - limit) * GAIN * share).max(MIN_LIMIT));
     }
 
-    /// The smaller one of the limit and the congestion window.
-    pub fn apply(&self, window: u64) -> u64 {
-        self.limit.map_or(window, |limit| window.min(limit as u64))
+    /// A silence ends that began with a full queue, which all players of the link would fill again at the same time.
+    pub fn on_silence_end(&mut self, backlog: usize) {
+        if backlog > 0 {
+            self.set(MIN_LIMIT, backlog);
+        }
+    }
+
+    /// There is no limit until the next ack that shows a queue.
+    pub fn lift(&mut self) {
+        self.limit = None;
+    }
+
+    pub fn is_set(&self) -> bool {
+        self.limit.is_some()
+    }
+
+    /// Whether a message of `len` bytes may be sent. Two are sent together: then they share an ack, which does not wait for
+    /// another message, and a round trip shows the queue alone.
+    pub fn admits(&self, in_flight: u64, len: u64) -> bool {
+        let together = if self.is_pair_open { len } else { 2 * len };
+        in_flight == 0 || self.limit.is_none_or(|limit| in_flight + together <= limit as u64)
+    }
+
+    /// A message is sent.
+    pub fn on_send(&mut self) {
+        self.is_pair_open = self.limit.is_some() && !self.is_pair_open;
+    }
+
+    fn set(&mut self, limit: f64, backlog: usize) {
+        self.min_backlog = backlog;
+        self.limit = Some(limit.max(MIN_LIMIT));
     }
 }
 
@@ -105,15 +141,47 @@ mod tests {
         let mut limit = DelayLimit::default();
         for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
             limit.on_ack(now, 500, 10_000, Some(40), &rtt);
-            assert!(limit.apply(100_000) < 10_000);
+            assert!(!limit.admits(10_000, 1));
             // A backlog that has become too long for a moment does not make the next pause short again.
             limit.on_ack(now, 500, 10_000, None, &rtt);
             limit.on_ack(now, 500, 10_000, Some(40), &rtt);
             limit.on_ack(now, 500, 10_000, Some(73), &rtt);
-            assert_eq!(limit.apply(100_000), 100_000);
+            assert!(limit.admits(100_000, 1));
             now += Duration::from_secs(pause);
             limit.on_ack(now - Duration::from_millis(1), 500, 10_000, Some(73), &rtt);
-            assert_eq!(limit.apply(100_000), 100_000, "still lifted");
+            assert!(limit.admits(100_000, 1), "still lifted");
         }
+    }
+
+    #[test]
+    fn w123_the_limit_stays_while_the_backlog_grows_if_it_shortens_the_queue() {
+        let mut now = Instant::now();
+        let mut rtt = RttEstimator::new();
+        let mut sample = |rtt: &mut RttEstimator, ms: u64| {
+            for _ in 0..16 {
+                now += Duration::from_millis(10);
+                rtt.sample(now, Duration::from_millis(ms));
+            }
+            now
+        };
+        sample(&mut rtt, 50);
+        let mut limit = DelayLimit::default();
+        limit.on_ack(sample(&mut rtt, 350), 500, 10_000, Some(4), &rtt);
+        assert!(!limit.admits(10_000, 1), "the link is slow");
+        limit.on_ack(sample(&mut rtt, 250), 500, 10_000, Some(100), &rtt);
+        assert!(!limit.admits(10_000, 1), "the queue has become shorter");
+        limit.on_ack(sample(&mut rtt, 350), 500, 10_000, Some(100), &rtt);
+        assert!(limit.admits(10_000, 1), "other traffic fills the queue");
+    }
+
+    #[test]
+    fn w123_messages_are_sent_in_pairs_under_the_limit() {
+        let mut limit = DelayLimit::default();
+        limit.on_silence_end(10);
+        assert!(limit.admits(0, 200), "the first");
+        limit.on_send();
+        assert!(limit.admits(200, 200), "the second");
+        limit.on_send();
+        assert!(!limit.admits(200, 200), "there is room for one, but not for two");
     }
 }

@@ -99,11 +99,13 @@ impl Connection {
                 self.rtt.raise_base(now, floor, repeated.second.min(self.send.early_acks.login_ceiling()));
             }
         }
+        // A queue that has just become shorter may have delayed the last round trips.
+        let shortest = if self.send.delay_limit.is_set() { self.rtt.min() } else { self.rtt.recent_min() };
         let ack = ReceivedAck {
             now,
             numbers,
             floor: self.send.early_acks.floor(now, self.rtt.base()),
-            last_after: self.rtt.min() * 3 / 4,
+            last_after: shortest * 3 / 4,
             settled_after: self.rtt.smoothed() + Redundancy::copy_delay(self.rtt.min()),
         };
         let mut early = None;
@@ -149,11 +151,14 @@ impl Connection {
         self.prepare_challenge(now);
         if let Some(rtt) = early {
             self.send.early_acks.on_early_ack(now, rtt);
+            // The path may have become shorter, which shows the sooner the more messages are acked: then there is no queue.
+            self.send.delay_limit.lift();
         }
         let Some(newest) = newest else { return };
         self.send.resend_budget.on_progress(now);
         self.receive.awaits_first_ack = false;
         self.liveness.awaiting_ack_since = self.send.buffer.oldest_sent().map(|_| now);
+        let was_silent = self.recovery.is_silent;
         self.on_progress(now);
         // Only the newest is measured: an ack also repeats numbers whose first ack may have been lost long ago.
         if let Some(rtt) = newest.rtt {
@@ -167,6 +172,9 @@ impl Connection {
         let backlog = self.game_backlog();
         let in_flight = self.send.buffer.in_flight() + acked_bytes;
         self.send.delay_limit.on_ack(now, acked_bytes, in_flight, backlog, &self.rtt);
+        if was_silent && self.rtt.is_link_slow() && self.send.redundancy.is_thin() {
+            self.send.delay_limit.on_silence_end(self.send.buffer.unsent());
+        }
         self.congestion.on_acks_done(now, &newest, acked_bytes, &self.rtt);
         if self.send.optimistic_acks.withheld().is_some() {
             self.check_withheld(now);

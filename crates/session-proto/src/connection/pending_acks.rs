@@ -3,6 +3,7 @@
 use super::{
     recent_acks::{Arrivals, RecentAcks},
     rtt::ACK_DELAY,
+    steady_stream::SteadyStream,
 };
 use rallypoint_wire::session::{Control, MAX_NUMBERS, MessageNumber, NumberListBuf};
 use std::{
@@ -17,9 +18,6 @@ const MAX_PENDING: usize = 16_384;
 /// Time for which the ack of a message waits for the next message in a steady stream, where the next one will have arrived by
 /// then (W31). An ack costs 38 bytes and more with its headers: two messages of a game that sends 60 per second share one.
 const STEADY_DELAY: Duration = Duration::from_millis(20);
-
-/// Number of consecutive messages, each within [`STEADY_DELAY`] of the previous one, that make a steady stream.
-const STEADY_AFTER: u8 = 4;
 
 /// A duplicate that arrives within this time after the ack of the original says nothing about the fate of that ack: the peer
 /// sent the message twice to be safe.
@@ -51,10 +49,8 @@ pub(crate) struct PendingAcks {
     loss_repeats: u32,
     /// Number of acks to come that repeat numbers because acks get lost.
     ack_loss_repeats: u32,
-    last_arrival: Instant,
+    arrivals: SteadyStream,
     last_emitted: Instant,
-    /// Number of consecutive messages that arrived within [`STEADY_DELAY`] of each other, up to [`STEADY_AFTER`].
-    steady: u8,
 }
 
 impl PendingAcks {
@@ -65,9 +61,8 @@ impl PendingAcks {
             due: None,
             loss_repeats: 0,
             ack_loss_repeats: 0,
-            last_arrival: now,
+            arrivals: SteadyStream::new(now),
             last_emitted: now,
-            steady: 0,
         }
     }
 
@@ -75,10 +70,7 @@ impl PendingAcks {
     /// first: until that is acked, a client of a plain session drops what it receives. In a sparse stream each message is acked
     /// at once: no other would share the ack, and a delay would make the round trip look longer to the peer.
     pub fn on_message(&mut self, now: Instant, number: MessageNumber, has_gap: bool) {
-        let soon = now.saturating_duration_since(self.last_arrival) <= STEADY_DELAY;
-        let is_sparse = !soon && self.steady == 0;
-        self.steady = if soon { (self.steady + 1).min(STEADY_AFTER) } else { 0 };
-        self.last_arrival = now;
+        let is_sparse = self.arrivals.on_message(now);
         if has_gap {
             self.loss_repeats = REPEAT_AFTER_LOSS;
         }
@@ -134,7 +126,7 @@ impl PendingAcks {
         }
         let repeated = match (self.ack_loss_repeats, self.loss_repeats) {
             (1.., _) => REPEATED_AFTER_ACK_LOSS,
-            (0, 0) if self.is_steady() => 0,
+            (0, 0) if self.arrivals.is_steady() => 0,
             _ => REPEATED,
         };
         self.loss_repeats = self.loss_repeats.saturating_sub(1);
@@ -150,15 +142,11 @@ impl PendingAcks {
         Control::Ack(list.as_list()).emit(out);
     }
 
-    fn is_steady(&self) -> bool {
-        self.steady >= STEADY_AFTER
-    }
-
     fn push(&mut self, now: Instant, arrivals: Arrivals, is_urgent: bool) {
         if self.pending.len() < MAX_PENDING {
             self.pending.push_back(arrivals);
         }
-        let delay = if self.is_steady() { STEADY_DELAY } else { ACK_DELAY };
+        let delay = if self.arrivals.is_steady() { STEADY_DELAY } else { ACK_DELAY };
         let at = if is_urgent || self.pending.len() >= 2 { now } else { now + delay };
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
     }

@@ -198,7 +198,7 @@ impl Connection {
         if std::mem::take(&mut self.recovery.is_silent) {
             // The path may have changed. What a thin stream has to catch up on is little, and is sent at once, unless the
             // silence began with a full queue.
-            let may_burst = self.send.redundancy.is_thin() && !self.rtt.has_queue();
+            let may_burst = self.send.redundancy.is_thin() && !self.rtt.had_queue();
             self.congestion.on_new_path(now, &self.rtt);
             self.recovery.burst = if may_burst { BURST_AFTER_SILENCE } else { 0 };
         }
@@ -219,7 +219,7 @@ impl Connection {
             0 => self.rtt.rto(),
             _ if received_since => self.rtt.rto(),
             // A queue does not stay full for seconds in which nothing is sent.
-            probes if probes <= MAX_CONGESTED_PROBES && self.rtt.has_queue() => {
+            probes if probes <= MAX_CONGESTED_PROBES && self.rtt.had_queue() => {
                 self.rtt.rto().min(MAX_CONGESTED_PROBE_INTERVAL)
             }
             _ => self.rtt.rto().min(PROBE_INTERVAL),

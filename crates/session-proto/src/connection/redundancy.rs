@@ -8,7 +8,7 @@
 //! Where the loss comes from a full queue, copies make it worse. So nothing is copied while the round-trip time shows a queue,
 //! and copying that coincides with a queue, or does not lower the loss, is suspended, each time for longer.
 
-use super::average::cut_off;
+use super::{average::cut_off, steady_stream::SteadyStream};
 use std::{
     ops::RangeInclusive,
     time::{Duration, Instant},
@@ -53,11 +53,9 @@ const MAX_COPIED_LOSS: f64 = 0.25;
 /// network.
 const LOSS_WEIGHT: f64 = 1.0 / 128.0;
 
-/// After `STEADY_AFTER` messages sent within `STEADY_INTERVAL` of each other, the peer acks two at a time (W31). If such an
-/// ack is lost, the next one with the same numbers comes two messages later, and nothing is overdue before that, which takes
-/// up to `STEADY_ACK_SLACK`. A lost message shows earlier: the message after it is acked at once.
-const STEADY_INTERVAL: Duration = Duration::from_millis(20);
-const STEADY_AFTER: u8 = 4;
+/// The peer acks two messages of a steady stream at a time (W31). If such an ack is lost, the next one with the same numbers
+/// comes two messages later, and nothing is overdue before that, which takes up to this long. A lost message shows earlier: the
+/// message after it is acked at once.
 const STEADY_ACK_SLACK: Duration = Duration::from_millis(35);
 
 /// Decides whether a stream is thin, and which messages are sent twice.
@@ -79,9 +77,7 @@ pub(crate) struct Redundancy {
     suspended_until: Option<Instant>,
     /// How long copying was suspended the last time.
     suspension: Duration,
-    last_sent: Instant,
-    /// Number of consecutive messages sent within [`STEADY_INTERVAL`] of each other, up to [`STEADY_AFTER`].
-    steady: u8,
+    sent: SteadyStream,
 }
 
 impl Redundancy {
@@ -98,8 +94,7 @@ impl Redundancy {
             copied: 0,
             suspended_until: None,
             suspension: Duration::ZERO,
-            last_sent: now,
-            steady: 0,
+            sent: SteadyStream::new(now),
         }
     }
 
@@ -107,9 +102,7 @@ impl Redundancy {
     pub fn on_send(&mut self, now: Instant, len: usize) {
         self.stream.take(now, len);
         self.copies.take(now, 0);
-        let soon = now.saturating_duration_since(self.last_sent) <= STEADY_INTERVAL;
-        self.steady = if soon { (self.steady + 1).min(STEADY_AFTER) } else { 0 };
-        self.last_sent = now;
+        self.sent.on_message(now);
     }
 
     /// A copy is sent.
@@ -193,12 +186,12 @@ impl Redundancy {
 
     /// Whether the last messages were sent so soon after each other that the peer may delay the ack of one until the next arrives.
     pub fn is_dense(&self) -> bool {
-        self.steady > 0
+        self.sent.is_dense()
     }
 
     /// Extra time before an ack counts as overdue.
     pub fn ack_slack(&self) -> Duration {
-        if self.steady >= STEADY_AFTER { STEADY_ACK_SLACK } else { Duration::ZERO }
+        if self.sent.is_steady() { STEADY_ACK_SLACK } else { Duration::ZERO }
     }
 
     /// Delay of a copy after its original: losses often come in bursts.

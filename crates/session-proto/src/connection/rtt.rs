@@ -59,6 +59,12 @@ const CALM_SAMPLES: u8 = 6;
 const MIN_QUEUE_DELAY: Duration = Duration::from_millis(1);
 const MIN_QUEUE_SHARE: u32 = 64;
 
+/// A queue that delays by more than this is longer than those of a link at its usual rate: the link has become slower.
+pub(crate) const SLOW_LINK_DELAY: Duration = Duration::from_millis(200);
+
+/// A path that takes this many times as long as the fastest round trip of the last seconds has become slower.
+const SLOWER_PATH: u32 = 4;
+
 /// See [`RttEstimator::has_long_queue`].
 const LONG_QUEUE_DELAY: Duration = Duration::from_millis(5);
 
@@ -200,7 +206,7 @@ impl RttEstimator {
         let is_starved = now.saturating_duration_since(since) >= self.smoothed() && self.ambiguous >= MAX_AMBIGUOUS;
         if is_starved && rtt < 4 * self.base_rto() {
             let ambiguous = self.ambiguous;
-            let rtt = rtt.min(2 * self.smoothed()).clamp(MIN_SAMPLE, MAX_SAMPLE);
+            let rtt = rtt.min((2 * self.smoothed()).max(MIN_RTO)).clamp(MIN_SAMPLE, MAX_SAMPLE);
             self.meter.add_ambiguous(now, rtt);
             self.update(now, rtt, rtt, 1);
             self.ambiguous = ambiguous;
@@ -332,6 +338,15 @@ impl RttEstimator {
         self.base.map_or(self.smoothed(), |base| base.delay)
     }
 
+    /// The minimum of the last round trips if all of them take much longer than the fastest of the last seconds, which then
+    /// was that of a former path; otherwise the latter.
+    pub fn recent_min(&self) -> Duration {
+        let [before, now] = self.recent;
+        let recent = before.min(now);
+        let is_slower = recent != Duration::MAX && recent > SLOWER_PATH * self.min();
+        if is_slower { recent } else { self.min() }
+    }
+
     /// How much longer than without a queue a round trip takes now.
     pub fn queue_delay(&self) -> Duration {
         let [before, now] = self.recent;
@@ -368,6 +383,17 @@ impl RttEstimator {
     /// Whether the last samples show such a queue, which may have just begun.
     pub fn has_new_thin_queue(&self) -> bool {
         self.last_excess_delay() > self.thin_queue_delay()
+    }
+
+    /// Whether the last samples show a queue that is longer than those of a link at its usual rate.
+    pub fn is_link_slow(&self) -> bool {
+        self.last_excess_delay() > SLOW_LINK_DELAY
+    }
+
+    /// Whether the round-trip time showed a queue before nothing came back any more. A queue that fills quickly makes the
+    /// round-trip time vary as much as it grows.
+    pub fn had_queue(&self) -> bool {
+        self.has_queue() || self.is_link_slow()
     }
 
     /// Whether the last samples show less than half of such a queue.

@@ -183,7 +183,7 @@ impl Connection {
 
     /// There is nothing to send that was handed over already, but the layer above has more.
     pub(super) fn wait_for_source(&mut self, now: Instant) {
-        self.congestion.on_limited(0);
+        self.congestion.on_limited(0, false);
         if !self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, false)) {
             self.send.paced_until = Some(self.send.pacer.retry_at(self.congestion.pacing_rate(&self.rtt, false)));
         }

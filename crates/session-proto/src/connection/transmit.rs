@@ -223,12 +223,13 @@ impl Connection {
         }
         self.recovery.burst = 0;
         if !self.fits_window(number) {
-            self.congestion.on_limited(self.send.short_backlog());
+            let is_held_back = self.fits_congestion_window(number);
+            self.congestion.on_limited(self.send.short_backlog(), is_held_back);
             return None;
         }
         if !self.is_pacer_ready(now) {
             let backlog = self.send.short_backlog();
-            self.congestion.on_limited(backlog);
+            self.congestion.on_limited(backlog, false);
             let rate = self.congestion.pacing_rate(&self.rtt, backlog > 0);
             self.send.paced_until = Some(self.send.pacer.retry_at(rate));
             return None;
@@ -257,9 +258,13 @@ impl Connection {
     /// Whether the congestion window, and the limit by delay (W123), have room for a message. A single one always fits: the pacer
     /// limits those.
     fn fits_window(&self, number: MessageNumber) -> bool {
-        let in_flight = self.send.buffer.in_flight();
         let len = self.send.buffer.datagram_len(number) as u64;
-        in_flight == 0 || in_flight + len <= self.send.delay_limit.apply(self.congestion.window())
+        self.fits_congestion_window(number) && self.send.delay_limit.admits(self.send.buffer.in_flight(), len)
+    }
+
+    fn fits_congestion_window(&self, number: MessageNumber) -> bool {
+        let in_flight = self.send.buffer.in_flight();
+        in_flight == 0 || in_flight + self.send.buffer.datagram_len(number) as u64 <= self.congestion.window()
     }
 
     /// Number of messages of a game that wait for the window or the pacer. `None` if what waits is not a short backlog of a game.
@@ -344,6 +349,7 @@ impl Connection {
             self.on_progress(now);
             self.send.resend_budget.on_progress(now);
         }
+        self.send.delay_limit.on_send();
         let snapshot = self.congestion.on_send(now, in_flight, len as u64);
         self.send.buffer.on_sent(now, number, snapshot);
         match transmission {
