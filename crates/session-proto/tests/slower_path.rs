@@ -48,7 +48,9 @@ fn w75_streams_settle_within_a_second_after_a_short_path_has_become_long() {
                 }
                 pair.client().client.connection().unwrap().stats().resends - resends
             };
-            (0..3).for_each(|_| drop(send_for_a_second(&mut pair)));
+            for _ in 0..3 {
+                send_for_a_second(&mut pair);
+            }
             pair.net.set_default_link(Link::default().delay(ms(after) / 2));
             let first = send_for_a_second(&mut pair);
             let second = send_for_a_second(&mut pair);
