@@ -279,7 +279,7 @@ typedef struct {
     uint32_t max_message;
     // Round-trip time in microseconds, the median of the last ones; 0 if it is unknown.
     uint64_t rtt_us;
-    // Share of recent messages whose first transmission was lost, from 0 to 1.
+    // Share of recent datagrams with messages that were lost, copies and resends included, from 0 to 1.
     double loss;
     // Estimated capacity of the path in bytes per second.
     uint64_t rate;

@@ -14,7 +14,7 @@ pub struct rp_stats {
     pub max_message: u32,
     /// Round-trip time in microseconds, the median of the last ones; 0 if it is unknown.
     pub rtt_us: u64,
-    /// Share of recent messages whose first transmission was lost, from 0 to 1.
+    /// Share of recent datagrams with messages that were lost, copies and resends included, from 0 to 1.
     pub loss: f64,
     /// Estimated capacity of the path in bytes per second.
     pub rate: u64,

@@ -240,7 +240,7 @@ impl Client {
                 Some(Transmit::one(self.server, attempt.datagram.len()))
             }
             State::Connected(connection) => {
-                if connection.asks_source() {
+                if connection.has_source_work() {
                     fill(connection);
                 }
                 let transmit = connection.poll_transmit(now, &mut self.copies, out);

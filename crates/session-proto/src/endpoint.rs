@@ -250,7 +250,7 @@ impl Endpoint {
         while let Some(index) = self.ready.pop_front() {
             let allowance = self.allowance();
             let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { continue };
-            if slot.connection.asks_source() {
+            if slot.connection.has_source_work() {
                 fill(slot.player(), &mut slot.connection, allowance);
             }
             self.memory = self.memory - slot.memory + slot.connection.memory();

@@ -18,7 +18,7 @@ use crate::{
     Connection, SendError,
     connection::{Side, Source},
 };
-use direct::{DirectUrgent, MAX_LONE_POLLS};
+use direct::{DirectUrgent, MAX_SINGLE_MESSAGE_POLLS};
 use rallypoint_wire::session::{
     ClientData, MAX_DATAGRAM, MessageNumber,
     channels::{FRAGMENT_HEADER, MESSAGE_HEADER, RecordWriter, Sequences},
@@ -49,7 +49,7 @@ pub(super) struct Sender {
     is_urgent_direct: bool,
     direct_urgent: DirectUrgent,
     /// Number of polls in a row that sent a single message.
-    lone_polls: u8,
+    single_message_polls: u8,
     /// A channel may have been full.
     has_blocked: bool,
 }
@@ -111,7 +111,7 @@ impl Sender {
             direct_overhead: 0,
             is_urgent_direct: false,
             direct_urgent: DirectUrgent::default(),
-            lone_polls: 0,
+            single_message_polls: 0,
             has_blocked: false,
         }
     }
@@ -241,11 +241,12 @@ impl Sender {
             let is_lone = self.has_lone_message(size);
             self.fill_alone(now, connection, &mut state);
             if self.is_empty() {
-                self.lone_polls = if is_lone { (self.lone_polls + 1).min(MAX_LONE_POLLS) } else { 0 };
+                self.single_message_polls =
+                    if is_lone { (self.single_message_polls + 1).min(MAX_SINGLE_MESSAGE_POLLS) } else { 0 };
                 return source;
             }
         }
-        self.lone_polls = 0;
+        self.single_message_polls = 0;
         loop {
             let admission = self.bulk.check(state.in_flight, state.window, &self.traffic);
             let is_bulk_admitted = admission == BulkAdmission::Admitted;

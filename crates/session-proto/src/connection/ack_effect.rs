@@ -1,7 +1,7 @@
 //! The effect of an ack on a message, and through it on the knowledge about the path.
 
 use super::congestion::DeliverySnapshot;
-use rallypoint_wire::session::NumberList;
+use rallypoint_wire::session::{MessageNumber, NumberList};
 use std::time::{Duration, Instant};
 
 /// An ack that arrives, and what its time says.
@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct ReceivedAck<'a> {
     pub now: Instant,
     pub numbers: NumberList<'a>,
+    /// The newest of the numbers.
+    pub newest: MessageNumber,
     /// An ack that arrives within this time of a transmission cannot come from the peer, and is ignored (W62).
     pub floor: Duration,
     /// One that arrives within this time of a resend acks an earlier transmission.

@@ -16,11 +16,15 @@ pub(crate) struct ArrivalEvidence {
 }
 
 impl ArrivalEvidence {
-    /// What an ack says about a number that it names. `was_acked`: an earlier ack has named the number, so that it is not a new
-    /// one here.
-    pub fn of(number: MessageNumber, numbers: NumberList<'_>, was_acked: bool) -> Self {
-        let newer = |a: MessageNumber, b: MessageNumber| if a.is_before(b) { b } else { a };
-        let Some(newest) = numbers.iter().reduce(newer) else { return Self::default() };
+    /// What the first ack of a message says, which names its number as a new one.
+    pub fn of_new(number: MessageNumber, numbers: NumberList<'_>) -> Self {
+        let namings = numbers.iter().filter(|named| *named == number).count();
+        // There are at most 63 numbers.
+        Self { arrivals: namings as u8, is_exact: false }
+    }
+
+    /// What a later ack says about a message. `newest`: the newest number that it names.
+    pub fn of_repeated(number: MessageNumber, numbers: NumberList<'_>, newest: MessageNumber) -> Self {
         let mut namings = 0_u8;
         let mut repetitions = 0_u8;
         // Everything after the newest number is a repetition.
@@ -37,10 +41,10 @@ impl ArrivalEvidence {
             }
             is_repetition |= named == newest;
         }
-        if was_acked && is_before_newer {
+        if is_before_newer {
             return Self { arrivals: repetitions.saturating_add(1), is_exact: true };
         }
-        Self { arrivals: namings, is_exact: was_acked && is_after_newer && repetitions == 1 }
+        Self { arrivals: namings, is_exact: is_after_newer && repetitions == 1 }
     }
 }
 
@@ -54,7 +58,12 @@ mod tests {
         numbers.iter().for_each(|number| {
             list.push(MessageNumber::new(*number));
         });
-        let evidence = ArrivalEvidence::of(MessageNumber::new(number), list.as_list(), was_acked);
+        let number = MessageNumber::new(number);
+        let newest = list.as_list().iter().reduce(MessageNumber::newer).unwrap();
+        let evidence = match was_acked {
+            true => ArrivalEvidence::of_repeated(number, list.as_list(), newest),
+            false => ArrivalEvidence::of_new(number, list.as_list()),
+        };
         (evidence.arrivals, evidence.is_exact)
     }
 

@@ -98,9 +98,15 @@ pub(crate) struct LossEvent {
 }
 
 impl LossEvent {
-    /// Both together; the other one came later.
-    fn with(self, later: Self) -> Self {
-        Self { datagrams: self.datagrams + later.datagrams, bytes: self.bytes + later.bytes, ..later }
+    /// Both together; the other one came later. A resend request may be forged, so what it names adds nothing to the bytes.
+    fn merged_with(self, later: Self) -> Self {
+        let bytes = if later.is_requested { 0 } else { later.bytes };
+        Self {
+            datagrams: self.datagrams + later.datagrams,
+            bytes: self.bytes + bytes,
+            newest_order: self.newest_order.max(later.newest_order),
+            ..later
+        }
     }
 }
 
@@ -261,7 +267,7 @@ impl CongestionController {
             && rtt.is_calm() != Some(true);
         let is_certain = has_queue || self.losses.is_heavy(self.used_window());
         if is_certain || is_doubtful {
-            let event = self.undecided.take().map_or(event, |earlier| earlier.with(event));
+            let event = self.undecided.take().map_or(event, |earlier| earlier.merged_with(event));
             if !is_certain && rtt.seems_calm() {
                 self.undecided = Some(event);
             } else {
@@ -276,20 +282,18 @@ impl CongestionController {
         self.reduce(event, rtt);
     }
 
-    /// Decides about losses as soon as it is known whether the delay is constant. Returns whether it is not known yet: until then
-    /// the window neither grows nor shrinks, because a round trip with a smaller one would cost a download on a lossy path as
-    /// much as a round trip of slow start.
-    fn is_undecided(&mut self, rtt: &RttEstimator) -> bool {
-        let Some(event) = self.undecided else { return false };
+    /// Decides about losses as soon as it is known whether the delay is constant. Until then the window neither grows nor shrinks,
+    /// because a round trip with a smaller one would cost a download on a lossy path as much as a round trip of slow start.
+    fn decide_losses(&mut self, rtt: &RttEstimator) {
+        let Some(event) = self.undecided else { return };
         let is_random = rtt.is_calm() == Some(true) || rtt.has_calm_samples();
         if self.delivery.round() < DOUBT_ROUNDS && !is_random {
             if rtt.is_calm().is_none() && rtt.seems_calm() {
-                return true;
+                return;
             }
             self.on_congestion(event, !rtt.has_queue(), rtt);
         }
         self.undecided = None;
-        false
     }
 
     /// More of what was in flight at the last congestion event is lost. When the event was noticed, only the first losses were
@@ -335,8 +339,11 @@ impl CongestionController {
         let is_unused = newest.app_limited && !(self.is_limited && self.is_in_slow_start());
         if is_unused || self.is_held_back {
             self.epoch = None;
-        } else if acked.order >= self.recovery_end && !self.is_undecided(rtt) {
-            self.grow(now, bytes as f64, rtt);
+        } else if acked.order >= self.recovery_end {
+            self.decide_losses(rtt);
+            if self.undecided.is_none() {
+                self.grow(now, bytes as f64, rtt);
+            }
         }
     }
 
@@ -412,7 +419,7 @@ impl CongestionController {
         };
         self.undo = Some(undo);
         let is_first = self.delivery.round() < self.conservative_until;
-        let is_latecomer = !is_first && self.latecomer.takes_little_away(used, self.losses.floor(), rtt);
+        let is_latecomer = !is_first && self.latecomer.shrinks_little(used, self.losses.floor(), rtt);
         let decrease = if undo.is_heavy() {
             HEAVY_DECREASE
         } else if used < SMALL_WINDOW {

@@ -2,9 +2,11 @@
 
 use rallypoint_wire::session::MAX_DATAGRAM;
 
-/// A game that sends at most this many messages per frame keeps what remains of its budget, up to so many bytes: it has to look at
-/// window, pacer and queue only now and then.
+/// Maximum number of messages per transmission after which the rest of the budget is kept: a game then determines it once in
+/// several frames.
 const MAX_PER_FRAME: usize = 2;
+
+/// Maximum number of bytes that are kept: eight datagrams.
 const MAX_KEPT: usize = 8 * MAX_DATAGRAM;
 
 /// Number of bytes that would be sent at once. It is determined when it is needed and not known, and becomes unknown when something
@@ -28,7 +30,7 @@ impl DirectBudget {
         self.is_current
     }
 
-    /// It was determined.
+    /// Sets a newly determined budget.
     pub fn renew(&mut self, bytes: usize) {
         *self = Self { left: bytes, is_current: true };
     }
@@ -46,7 +48,7 @@ impl DirectBudget {
         self.is_current = false;
     }
 
-    /// It has to be determined again.
+    /// Discards the budget: something else uses window or pacer.
     pub fn invalidate(&mut self) {
         *self = Self::default();
     }

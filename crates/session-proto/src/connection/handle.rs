@@ -104,6 +104,7 @@ impl Connection {
         let ack = ReceivedAck {
             now,
             numbers,
+            newest: numbers.iter().reduce(MessageNumber::newer).unwrap_or(MessageNumber::FIRST),
             floor: self.send.early_acks.floor(now, self.rtt.base()),
             last_after: shortest * 3 / 4,
             settled_after: self.rtt.smoothed() + Redundancy::copy_delay(self.rtt.min()),

@@ -70,13 +70,13 @@ impl LossMeter {
     }
 
     /// Whether the peer tells which copies arrived.
-    pub fn is_informed(&self) -> bool {
+    pub fn peer_reports_copies(&self) -> bool {
         self.copies.share() <= MAX_MISSING
     }
 
     /// The share of lost datagrams, from 0 to 1.
     pub fn loss(&self) -> f64 {
-        let missing = if self.is_informed() && self.copies.count > 0.0 {
+        let missing = if self.peer_reports_copies() && self.copies.count > 0.0 {
             self.copies.share()
         } else {
             // Of two, one or both arrived: the share of those of which one arrived, if both are lost independently.

@@ -53,7 +53,7 @@ const INVALID: Arrivals = Arrivals { number: MessageNumber::FIRST, count: 0, is_
 #[derive(Debug)]
 pub(super) struct RecentAcks {
     ring: [Arrivals; REMEMBERED],
-    /// Number of entries ever written, reduced now and then.
+    /// Number of entries written, from which multiples of the ring's length are subtracted to keep it small.
     written: usize,
 }
 
@@ -150,8 +150,7 @@ mod tests {
         acks.repeatable(MessageNumber::new(2)).unwrap().add();
         acks.repeatable(MessageNumber::new(5)).unwrap().add();
         assert_eq!(repeated(&acks, 4), [2, 5, 6, 4]);
-        // Three arrivals: it was resent.
-        // It takes the place of another one.
+        // It arrived three times, so it is named twice, in place of another number.
         let mut late = acks.take(MessageNumber::new(4)).unwrap();
         late.add();
         late.add();

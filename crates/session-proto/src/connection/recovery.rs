@@ -16,7 +16,7 @@ const MAX_CONGESTED_PROBE_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_CONGESTED_PROBES: u32 = 8;
 
 /// Number of later transmissions that have to be acked before a message counts as lost; and the same for a thin stream.
-const LOSS_THRESHOLD: u64 = 3;
+pub(super) const LOSS_THRESHOLD: u64 = 3;
 const THIN_LOSS_THRESHOLD: u64 = 1;
 
 /// A spurious resend makes later ones wait for more acks and more milliseconds: `TOLERANCE_STEP` more each time, up to

@@ -52,7 +52,7 @@ const EMPTY_RANGE: [Duration; 2] = [Duration::MAX, Duration::ZERO];
 const MAX_CALM: Duration = Duration::from_micros(500);
 const MAX_CALM_SHARE: u32 = 256;
 
-/// Number of samples on a path that show the same, if none of them differs: acks of a dozen messages.
+/// Number of samples that have to agree before the delay counts as constant: the acks of about twelve messages.
 const CALM_SAMPLES: u8 = 6;
 
 /// A queue is one that delays by more than this, by more than 1/64 of the path's delay, and by more than the delay varies.

@@ -379,14 +379,14 @@ impl SendBuffer {
 
     /// The peer acks a message. Numbers that were never sent are ignored (S23).
     pub fn on_ack(&mut self, ack: &ReceivedAck<'_>, number: MessageNumber) -> AckEffect {
-        let &ReceivedAck { now, numbers, floor, last_after, settled_after } = ack;
+        let &ReceivedAck { now, numbers, newest, floor, last_after, settled_after } = ack;
         let position = number.distance_from(self.base) as usize;
         let Some(message) = self.messages.get_mut(position) else { return AckEffect::None };
         let status = message.status;
         let since = now.saturating_duration_since(message.sent_at);
         if matches!(status, Status::Unsent | Status::Acked) {
             if status == Status::Acked && message.fates.is_open() {
-                let evidence = ArrivalEvidence::of(number, numbers, true);
+                let evidence = ArrivalEvidence::of_repeated(number, numbers, newest);
                 message.fates.on_evidence(&mut self.loss, evidence, since >= settled_after);
             }
             return AckEffect::None;
@@ -419,7 +419,7 @@ impl SendBuffer {
         let is_pair = is_single && message.is_copied;
         message.fates.on_first_ack(&mut self.loss, is_pair, is_of_last);
         if message.fates.is_open() {
-            message.fates.on_first_evidence(&mut self.loss, ArrivalEvidence::of(number, numbers, false));
+            message.fates.on_first_evidence(&mut self.loss, ArrivalEvidence::of_new(number, numbers));
         }
         message.status = Status::Acked;
         message.acked_at = now;

@@ -64,7 +64,7 @@ impl Connection {
 
     /// Whether the layer above has to be asked for messages before something is sent.
     #[inline]
-    pub(crate) fn asks_source(&self) -> bool {
+    pub(crate) fn has_source_work(&self) -> bool {
         !self.send.source.is_idle
     }
 
@@ -189,18 +189,19 @@ impl Connection {
         }
     }
 
-    /// Replaces the bytes of a discarded message by none before it is resent. Its first bytes may have arrived: the receiver
-    /// takes one of the two, and the nonce of a message without bytes is another (S30).
-    pub(super) fn apply_discard(&mut self, now: Instant, number: MessageNumber) {
+    /// Replaces the bytes of a discarded message by none before it is sent or resent, and returns whether it did. Its first bytes
+    /// may have arrived: the receiver takes one of the two, and the nonce of a message without bytes is another (S30).
+    pub(super) fn apply_discard(&mut self, now: Instant, number: MessageNumber) -> bool {
         if !self.send.buffer.is_discarded(now, number) {
-            return;
+            return false;
         }
         let mut datagram = std::mem::take(&mut self.send.scratch);
         datagram.clear();
-        if self.codec.emit(number, &[], &[], &mut datagram) {
+        let is_emitted = self.codec.emit(number, &[], &[], &mut datagram);
+        if is_emitted {
             self.send.buffer.replace(number, &datagram);
-            self.stats.discarded += 1;
         }
         self.send.scratch = datagram;
+        is_emitted
     }
 }

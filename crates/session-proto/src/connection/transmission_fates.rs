@@ -68,7 +68,7 @@ impl TransmissionFates {
         }
         if self.is_pair {
             meter.add_copy(true);
-        } else if meter.is_informed() {
+        } else if meter.peer_reports_copies() {
             (0..self.unsettled).for_each(|_| meter.add(true));
         } else {
             return;

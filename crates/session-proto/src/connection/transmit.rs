@@ -156,8 +156,8 @@ impl Connection {
         while count < self.config.batch
             && let Some((number, transmission)) = self.next_message(now, copies)
         {
-            if transmission == Transmission::Resend {
-                self.apply_discard(now, number);
+            if transmission == Transmission::Resend && self.apply_discard(now, number) {
+                self.stats.discarded += 1;
             }
             let len = self.send.buffer.datagram_len(number);
             if count > 0 && (len > size || out.len() - start + len > MAX_BATCH_BYTES) {

@@ -70,6 +70,13 @@ impl MessageNumber {
         ahead != 0 && ahead < 1 << 31
     }
 
+    /// The later of two numbers.
+    #[inline]
+    #[must_use]
+    pub const fn newer(self, other: Self) -> Self {
+        if self.is_before(other) { other } else { self }
+    }
+
     #[inline]
     pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         reader.u32_le("message #").map(Self)

@@ -1,7 +1,7 @@
 //! Messages that are handed over to the connection without a queue.
 
 use super::{ChannelIndex, MessageId, Sender, bit};
-use crate::Connection;
+use crate::{ChannelMode, Connection};
 use rallypoint_wire::session::{
     MAX_DATAGRAM, MAX_TO_CLIENT, MessageNumber,
     channels::{MESSAGE_HEADER, message_header},
@@ -12,7 +12,7 @@ use std::time::Instant;
 const MIN_LARGE: usize = MAX_TO_CLIENT / 2;
 
 /// Number of polls with a single message each after which small messages are not expected to share a payload.
-pub(super) const MAX_LONE_POLLS: u8 = 64;
+pub(super) const MAX_SINGLE_MESSAGE_POLLS: u8 = 64;
 
 /// Messages that must not be late and were handed over without a queue. They are counted together: it takes fewer instructions.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl Sender {
     /// size shares its payload, or the application sends one per frame.
     #[inline]
     pub fn may_send_directly(&self, length: usize) -> bool {
-        length >= MIN_LARGE || self.lone_polls >= MAX_LONE_POLLS
+        length >= MIN_LARGE || self.single_message_polls >= MAX_SINGLE_MESSAGE_POLLS
     }
 
     /// Hands a message for which [`may_send_directly`](Self::may_send_directly) holds over to the connection without a queue, if that
@@ -53,14 +53,29 @@ impl Sender {
         message: &[u8],
         allowance: usize,
     ) -> Option<MessageId> {
+        let sent = self.hand_over(now, connection, channel, message, allowance);
+        if sent.is_none() {
+            self.discard_unsent(now, connection, channel, message.len());
+        }
+        sent
+    }
+
+    #[inline(always)]
+    fn hand_over(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+        channel: ChannelIndex,
+        message: &[u8],
+        allowance: usize,
+    ) -> Option<MessageId> {
         if self.waiting != 0 {
             return None;
         }
         let is_small = message.len() < MIN_LARGE;
         if is_small && connection.has_unsent() {
             // The second of a frame: they will be packed from now on.
-            self.lone_polls = 0;
-            self.discard_unsent(now, connection, channel);
+            self.single_message_polls = 0;
             return None;
         }
         let mut budget = connection.direct_budget().left();
@@ -75,7 +90,6 @@ impl Sender {
         }
         if !is_reliable && (!self.is_urgent_direct || own.newest_payload.is_some_and(|last| connection.is_unsent(last)))
         {
-            self.discard_unsent(now, connection, channel);
             return None;
         }
         if !connection.send_headed(now, message_header(channel, position as u16), message, allowance, own.max_age_us) {
@@ -88,7 +102,7 @@ impl Sender {
         let id = own.on_sent_directly();
         if !is_reliable {
             self.direct_urgent.on_sent(now, size);
-            if own.max_age_us == 0 {
+            if own.mode == ChannelMode::Sequenced {
                 let replaced = own.newest_payload.replace(connection.last_number());
                 self.supersede(now, connection, channel, replaced);
             }
@@ -136,10 +150,12 @@ impl Sender {
         }
     }
 
-    /// If the last message of a sequenced channel was handed over and not sent yet, the next one replaces it.
+    /// If the last message of a sequenced channel was handed over and not sent yet, the next one replaces it, unless that is
+    /// refused because of its length.
     #[cold]
-    fn discard_unsent(&mut self, now: Instant, connection: &mut Connection, channel: ChannelIndex) {
+    fn discard_unsent(&mut self, now: Instant, connection: &mut Connection, channel: ChannelIndex, length: usize) {
         if let Some(own) = self.channels.get_mut(usize::from(channel.get()))
+            && length <= own.max_size
             && let Some(replaced) = own.newest_payload.take_if(|last| connection.is_unsent(*last))
         {
             connection.discard_unsent(now, replaced);

@@ -34,7 +34,7 @@ impl Latecomer {
     }
 
     /// Whether this event shrinks the window of a flow that came late only a little. `loss` is the share that is lost at random.
-    pub fn takes_little_away(&mut self, used: f64, loss: f64, rtt: &RttEstimator) -> bool {
+    pub fn shrinks_little(&mut self, used: f64, loss: f64, rtt: &RttEstimator) -> bool {
         // Where round trips wait for frames, or losses are random, the delay says less about others.
         let is_clear = rtt.frame_delay().is_zero() && loss < MAX_LATECOMER_LOSS;
         let is_late = is_clear && self.first_base.is_some_and(|first| rtt.base() + first / 16 < first);

@@ -1,12 +1,9 @@
 //! Messages in flight, in the order of transmission, and which of them are lost (S25).
 
 use super::{SendBuffer, Status};
+use crate::connection::recovery::LOSS_THRESHOLD;
 use rallypoint_wire::session::MessageNumber;
 use std::time::{Duration, Instant};
-
-/// Number of later transmissions whose acks show that a message was lost, and not late: as many as make a message of a download count as
-/// lost. On a thin stream one is enough for that, but then the ack of a needless resend may be taken for that of a later transmission.
-const OVERTAKEN: u64 = 3;
 
 /// Messages that were declared lost.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,7 +42,7 @@ impl SendBuffer {
             // Several at once are one loss event, and maybe only a lost ack.
             let found = self.declare_lost(number, losses.total == 0);
             if let Some(message) = self.get_mut(number) {
-                message.is_overtaken = acked_later >= OVERTAKEN;
+                message.is_overtaken = acked_later >= LOSS_THRESHOLD;
             }
             losses.total += found.total;
             losses.copied += found.copied;
