@@ -99,19 +99,20 @@ impl Connection {
                 self.rtt.raise_base(now, floor, repeated.second.min(self.send.early_acks.login_ceiling()));
             }
         }
-        let ack = ReceivedAck {
+        let mut ack = ReceivedAck {
             now,
             numbers,
             floor: self.send.early_acks.floor(now, self.rtt.base()),
             last_after: self.rtt.min() * 3 / 4,
             settled_after: self.rtt.smoothed() + Redundancy::copy_delay(self.rtt.min()),
+            repetitions_left: ReceivedAck::MAX_REPETITIONS,
         };
         let mut early = None;
         let mut acked_bytes = 0;
         let mut longest_rtt = Duration::ZERO;
         let mut single_count = 0;
         for number in numbers.iter() {
-            let acked = match self.send.buffer.on_ack(&ack, number) {
+            let acked = match self.send.buffer.on_ack(&mut ack, number) {
                 AckEffect::None => continue,
                 AckEffect::Early(since) => {
                     early = Some(since);
