@@ -141,3 +141,40 @@ fn w84_a_session_near_the_last_number_logs_in_again() {
         assert!(proofs.len() >= 2, "the same number, sealed with other keys");
     }
 }
+
+/// Everything that a client has sent in a session is repeated in its next one, and while that begins.
+#[test]
+fn w84_datagrams_of_an_earlier_session_neither_choose_a_cipher_nor_deliver_messages() {
+    for (has_aes, has_aes_later) in [(true, false), (false, true), (true, true)] {
+        let mut server = server_config();
+        server.connection.aes_256_gcm = true;
+        let mut config = client_config(Encryption::Encrypted);
+        config.connection.aes_256_gcm = has_aes;
+        let mut pair = Pair::start(1, Link::default().delay(ms(25)), server, config.clone());
+        let tap = Wiretap::attach(&mut pair.net);
+        pair.wait_for_player();
+        (0..20).for_each(|number| pair.client_send(&numbered(number, 50)));
+        pair.net.run_for(secs(1));
+        let replayed = tap.sent(CLIENT, &[SEALED]);
+        pair.net.with(pair.client, |app, now| app.client.close(now));
+        pair.net.run_for(secs(5));
+        config.connection.aes_256_gcm = has_aes_later;
+        let now = pair.net.now();
+        pair.net.with(pair.client, |app, _| *app = ClientApp::new(now, SERVER.into(), config, 3));
+        for _ in 0..40 {
+            replayed.iter().for_each(|bytes| pair.net.inject(CLIENT, SERVER, bytes));
+            pair.net.run_for(ms(5));
+        }
+        pair.wait_for_player();
+        (20..40).for_each(|number| pair.client_send(&numbered(number, 50)));
+        replayed.iter().for_each(|bytes| pair.net.inject(CLIENT, SERVER, bytes));
+        pair.net.run_for(secs(2));
+        let received: Vec<u32> =
+            pair.server().received.values().flatten().map(|(_, message)| number_of(message)).collect();
+        assert!(received.iter().copied().eq(0..40), "{received:?}");
+        let endpoint = &pair.server().endpoint;
+        let connection = endpoint.connection(endpoint.players().next().unwrap()).unwrap();
+        let expected = if has_aes_later { Cipher::Aes256Gcm } else { Cipher::ChaCha20Poly1305 };
+        assert_eq!(connection.cipher(), Some(expected));
+    }
+}

@@ -5,7 +5,7 @@ use rallypoint_wire::session::{MessageNumber, NumberList};
 use std::time::{Duration, Instant};
 
 /// An ack that arrives, and what its time says.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct ReceivedAck<'a> {
     pub now: Instant,
     pub numbers: NumberList<'a>,
@@ -17,6 +17,14 @@ pub(crate) struct ReceivedAck<'a> {
     pub last_after: Duration,
     /// One that arrives later than this after a transmission could tell of that transmission, and of its copy (W82).
     pub settled_after: Duration,
+    /// Number of its numbers that were acked before and may still be evaluated for how often their messages arrived (W82).
+    pub repetitions_left: u8,
+}
+
+impl ReceivedAck<'_> {
+    /// Initial value of [`repetitions_left`](Self::repetitions_left): twice as many as a peer repeats. Each of them takes a pass over
+    /// the whole list, and anyone can forge acks of 63 numbers.
+    pub const MAX_REPETITIONS: u8 = 16;
 }
 
 /// Effect of an ack on a message.

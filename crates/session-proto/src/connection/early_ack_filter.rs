@@ -23,6 +23,9 @@ const MIN_FLOOR: Duration = Duration::from_millis(1);
 const MIN_CONTRADICTIONS: u32 = 4;
 const CONTRADICTED_SHARE: u32 = 4;
 
+/// A round trip takes at most this many times as long as the last attempt of a login that was repeated.
+const MAX_REPEATED_LOGIN: u32 = 4;
+
 /// Time for which it counts after the last of them. A path can become shorter while a forger is at work.
 const CONTRADICTION_MEMORY: Duration = Duration::from_secs(10);
 
@@ -92,9 +95,10 @@ impl EarlyAckFilter {
         self.forged_until.filter(|until| now < *until).map(|_| self.login.at_least * 3 / 4)
     }
 
-    /// The time that a round trip without a queue takes at most, if the login has measured it.
+    /// The time that a round trip without a queue takes at most, if the login has measured it. If it was repeated, that is only
+    /// probable: without a limit, a forger could make the path seem as long as it likes by acking an old message again.
     pub fn login_ceiling(&self) -> Duration {
-        if self.login.is_exact { self.login.at_least } else { Duration::MAX }
+        self.login.at_least * if self.login.is_exact { 1 } else { MAX_REPEATED_LOGIN }
     }
 
     /// An ack arrived that is not too early. `rtt` is the round-trip time of a message that was sent once, without a copy: if a
@@ -182,6 +186,14 @@ mod tests {
     /// The floor on a path of 50 ms.
     fn floor(filter: &EarlyAckFilter) -> Duration {
         filter.floor(Instant::now(), ms(50))
+    }
+
+    #[test]
+    fn w62_a_login_limits_how_long_the_path_seems_even_if_it_was_repeated() {
+        for (is_exact, ceiling) in [(true, ms(100)), (false, ms(400))] {
+            let filter = EarlyAckFilter::new(Some(LoginRtt { at_least: ms(100), is_exact }));
+            assert_eq!(filter.login_ceiling(), ceiling);
+        }
     }
 
     #[test]

@@ -101,20 +101,21 @@ impl Connection {
         }
         // A queue that has just become shorter may have delayed the last round trips.
         let shortest = if self.send.delay_limit.is_set() { self.rtt.min() } else { self.rtt.recent_min() };
-        let ack = ReceivedAck {
+        let mut ack = ReceivedAck {
             now,
             numbers,
             newest: numbers.iter().reduce(MessageNumber::newer).unwrap_or(MessageNumber::FIRST),
             floor: self.send.early_acks.floor(now, self.rtt.base()),
             last_after: shortest * 3 / 4,
             settled_after: self.rtt.smoothed() + Redundancy::copy_delay(self.rtt.min()),
+            repetitions_left: ReceivedAck::MAX_REPETITIONS,
         };
         let mut early = None;
         let mut acked_bytes = 0;
         let mut longest_rtt = Duration::ZERO;
         let mut single_count = 0;
         for number in numbers.iter() {
-            let acked = match self.send.buffer.on_ack(&ack, number) {
+            let acked = match self.send.buffer.on_ack(&mut ack, number) {
                 AckEffect::None => continue,
                 AckEffect::Early(since) => {
                     early = Some(since);

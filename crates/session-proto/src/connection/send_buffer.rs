@@ -378,14 +378,15 @@ impl SendBuffer {
     }
 
     /// The peer acks a message. Numbers that were never sent are ignored (S23).
-    pub fn on_ack(&mut self, ack: &ReceivedAck<'_>, number: MessageNumber) -> AckEffect {
-        let &ReceivedAck { now, numbers, newest, floor, last_after, settled_after } = ack;
+    pub fn on_ack(&mut self, ack: &mut ReceivedAck<'_>, number: MessageNumber) -> AckEffect {
+        let &mut ReceivedAck { now, numbers, newest, floor, last_after, settled_after, ref mut repetitions_left } = ack;
         let position = number.distance_from(self.base) as usize;
         let Some(message) = self.messages.get_mut(position) else { return AckEffect::None };
         let status = message.status;
         let since = now.saturating_duration_since(message.sent_at);
         if matches!(status, Status::Unsent | Status::Acked) {
-            if status == Status::Acked && message.fates.is_open() {
+            if status == Status::Acked && message.fates.is_open() && *repetitions_left > 0 {
+                *repetitions_left -= 1;
                 let evidence = ArrivalEvidence::of_repeated(number, numbers, newest);
                 message.fates.on_evidence(&mut self.loss, evidence, since >= settled_after);
             }
