@@ -4,7 +4,9 @@ use crate::{
     Stop, args::Args, book, examples, hygiene, package, portable, progress, requirements, skipped, workspace::Workspace,
 };
 use std::{
+    env,
     process::{Command, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -124,6 +126,10 @@ const IS_LINUX: bool = cfg!(target_os = "linux");
 
 /// Number of simulated networks per property test of sessions. Without it the tests use the number that `--full` runs.
 const SEEDS: &str = "RALLYPOINT_SEEDS";
+
+/// Number of tests that nextest runs at once. One more than the number of cores, because tests with processes wait for
+/// each other most of the time.
+const TEST_THREADS: &str = "NEXTEST_TEST_THREADS";
 
 /// How much a run checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,6 +297,9 @@ impl Step {
 
     fn run_command(&self, workspace: &Workspace, mut command: Command, is_nextest: bool) -> Result<(), Stop> {
         command.env(skipped::VARIABLE, skipped::path(workspace));
+        if is_nextest && env::var_os(TEST_THREADS).is_none() {
+            command.env(TEST_THREADS, (thread::available_parallelism().map_or(1, usize::from) + 1).to_string());
+        }
         let status =
             if is_nextest { progress::run_nextest(command, self.name) } else { progress::run(command, self.name) };
         let is_success = status.map_err(Stop::while_doing("run cargo"))?.success();
