@@ -165,3 +165,21 @@ fn w123_a_window_does_not_grow_while_only_the_limit_by_delay_holds_a_stream_back
     assert!((0..10).any(|player| crowd.sender_stats(player).unacked > 20), "they are still behind");
     assert!(before.iter().zip(&after).all(|(before, after)| after * 4 <= before * 5), "{before:?}, {after:?}");
 }
+
+#[test]
+fn w123_players_who_send_and_receive_on_a_full_link_catch_up_after_a_dip() {
+    let mut crowd = Crowd::start(1, 30, Direction::Both, 265, Link::default().delay(ms(10)));
+    let ids = [crowd.bottleneck, crowd.second_bottleneck];
+    let set_rate = |crowd: &mut Crowd, rate| ids.iter().for_each(|id| crowd.net.set_bottleneck(*id, rate, QUEUE));
+    // 86 % load, with acks.
+    set_rate(&mut crowd, RATE);
+    crowd.net.run_for(secs(5));
+    let before = crowd.measure(secs(5));
+    set_rate(&mut crowd, RATE * 3 / 10);
+    crowd.net.run_for(secs(1));
+    set_rate(&mut crowd, RATE);
+    crowd.net.run_for(secs(30));
+    let after = crowd.measure(secs(5));
+    println!("{before:?}, {after:?}");
+    assert!(after.p99 < 2 * before.p99, "p99 {:?} before, {:?} after", before.p99, after.p99);
+}

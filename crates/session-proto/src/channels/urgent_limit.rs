@@ -46,6 +46,8 @@ pub(super) struct UrgentLimit {
     step: Option<(Instant, Instant)>,
     offered: u64,
     rate: f64,
+    /// Number of points in time at which those bytes were sent.
+    sends: u32,
 }
 
 impl UrgentLimit {
@@ -82,14 +84,22 @@ impl UrgentLimit {
         self.offered += bytes as u64;
     }
 
+    /// The same for messages that were sent at this many points in time, the last of them `now`, and are counted together. Each of
+    /// them may be [`MAX_INTERVAL`] after the one before.
+    pub fn on_offers(&mut self, now: Instant, bytes: usize, sends: u32) {
+        self.on_offer(now, bytes);
+        self.sends += sends;
+    }
+
     #[inline(never)]
     fn start_step(&mut self, now: Instant) {
         if let Some((start, _)) = self.step {
-            let interval = now.saturating_duration_since(start).min(MAX_INTERVAL);
+            let interval = now.saturating_duration_since(start).min(MAX_INTERVAL * self.sends.max(1));
             let rate = self.offered as f64 / interval.as_secs_f64();
             self.rate = if self.rate > 0.0 { self.rate + (rate - self.rate) / 8.0 } else { rate };
         }
         self.offered = 0;
+        self.sends = 0;
         self.step = Some((now, now + MIN_INTERVAL));
     }
 
@@ -140,4 +150,23 @@ impl UrgentLimit {
 /// Whether the queue of the path is too long, apart from the time for which datagrams wait for a frame of either side.
 fn is_queue_too_long(connection: &Connection) -> bool {
     connection.queue_delay() > TARGET + 2 * connection.poll_interval()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_that_are_counted_together_are_offered_at_their_rate() {
+        for per_second in [10, 20, 30, 60] {
+            let mut now = Instant::now();
+            let mut limit = UrgentLimit::default();
+            for _ in 0..50 {
+                now += Duration::from_secs(8) / per_second;
+                limit.on_offers(now, 8 * 100, 8);
+            }
+            let expected = f64::from(100 * per_second);
+            assert!((limit.rate / expected - 1.0).abs() < 0.01, "{per_second} per second: {}", limit.rate);
+        }
+    }
 }

@@ -19,8 +19,11 @@ use std::time::{Duration, Instant};
 const MIN_BACKLOG: usize = 32;
 const SLOW_LINK_BACKLOG: usize = 4;
 
-/// Number of bytes in the queue that the limit aims at, and that number for each message that waits, up to `MAX_COUNTED`.
+/// Number of bytes in the queue that the limit aims at, and that number for each message that waits, up to `MAX_COUNTED`. Where the
+/// peer sends a game as well, a round trip passes two queues, and acks arrive in groups because they wait between its messages.
+/// With as few bytes as one way needs, both queues would be empty at times, and a link with 86 % load would never catch up.
 const QUEUED: f64 = 448.0;
+const QUEUED_TWO_WAY: f64 = 1_200.0;
 const QUEUED_PER_MESSAGE: f64 = 6.0;
 const MAX_COUNTED: usize = 128;
 
@@ -56,8 +59,16 @@ pub(crate) struct DelayLimit {
 
 impl DelayLimit {
     /// `bytes` of the `in_flight` bytes are acked, and `backlog` messages of a game wait for the window or the pacer; `None` if
-    /// that is no game, or too many wait to catch up soon.
-    pub fn on_ack(&mut self, now: Instant, bytes: u64, in_flight: u64, backlog: Option<usize>, rtt: &RttEstimator) {
+    /// that is no game, or too many wait to catch up soon. `is_two_way`: the peer sends messages as well.
+    pub fn on_ack(
+        &mut self,
+        now: Instant,
+        bytes: u64,
+        in_flight: u64,
+        backlog: Option<usize>,
+        is_two_way: bool,
+        rtt: &RttEstimator,
+    ) {
         let Some(backlog) = backlog else {
             self.limit = None;
             return;
@@ -74,7 +85,8 @@ impl DelayLimit {
         }
         let base = rtt.base().as_secs_f64();
         let held = base / (base + rtt.last_excess_delay().as_secs_f64()).max(f64::MIN_POSITIVE);
-        let queued = QUEUED + QUEUED_PER_MESSAGE * backlog.min(MAX_COUNTED) as f64;
+        let queued = if is_two_way { QUEUED_TWO_WAY } else { QUEUED };
+        let queued = queued + QUEUED_PER_MESSAGE * backlog.min(MAX_COUNTED) as f64;
         let Some(limit) = self.limit else {
             let min_backlog = if delay > SLOW_LINK_DELAY { SLOW_LINK_BACKLOG } else { MIN_BACKLOG };
             if rtt.has_new_thin_queue() && backlog >= min_backlog {
@@ -140,15 +152,15 @@ mod tests {
         (0..3).for_each(|_| rtt.sample(now, Duration::from_millis(150)));
         let mut limit = DelayLimit::default();
         for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
-            limit.on_ack(now, 500, 10_000, Some(40), &rtt);
+            limit.on_ack(now, 500, 10_000, Some(40), false, &rtt);
             assert!(!limit.admits(10_000, 1));
             // A backlog that has become too long for a moment does not make the next pause short again.
-            limit.on_ack(now, 500, 10_000, None, &rtt);
-            limit.on_ack(now, 500, 10_000, Some(40), &rtt);
-            limit.on_ack(now, 500, 10_000, Some(73), &rtt);
+            limit.on_ack(now, 500, 10_000, None, false, &rtt);
+            limit.on_ack(now, 500, 10_000, Some(40), false, &rtt);
+            limit.on_ack(now, 500, 10_000, Some(73), false, &rtt);
             assert!(limit.admits(100_000, 1));
             now += Duration::from_secs(pause);
-            limit.on_ack(now - Duration::from_millis(1), 500, 10_000, Some(73), &rtt);
+            limit.on_ack(now - Duration::from_millis(1), 500, 10_000, Some(73), false, &rtt);
             assert!(limit.admits(100_000, 1), "still lifted");
         }
     }
@@ -166,11 +178,11 @@ mod tests {
         };
         sample(&mut rtt, 50);
         let mut limit = DelayLimit::default();
-        limit.on_ack(sample(&mut rtt, 350), 500, 10_000, Some(4), &rtt);
+        limit.on_ack(sample(&mut rtt, 350), 500, 10_000, Some(4), false, &rtt);
         assert!(!limit.admits(10_000, 1), "the link is slow");
-        limit.on_ack(sample(&mut rtt, 250), 500, 10_000, Some(100), &rtt);
+        limit.on_ack(sample(&mut rtt, 250), 500, 10_000, Some(100), false, &rtt);
         assert!(!limit.admits(10_000, 1), "the queue has become shorter");
-        limit.on_ack(sample(&mut rtt, 350), 500, 10_000, Some(100), &rtt);
+        limit.on_ack(sample(&mut rtt, 350), 500, 10_000, Some(100), false, &rtt);
         assert!(limit.admits(10_000, 1), "other traffic fills the queue");
     }
 

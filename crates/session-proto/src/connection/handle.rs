@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 /// Minimum interval between answers to keepalives (S29).
 const KEEPALIVE_ACK_INTERVAL: Duration = Duration::from_millis(200);
 
+/// Maximum time since the last message of a peer that sends a game as well: one that has fallen behind sends a pair per round trip.
+const TWO_WAY_INTERVAL: Duration = Duration::from_millis(250);
+
 impl Connection {
     /// Handles a data datagram that names this session; in a plain session its rand is already verified. `allowance` is the
     /// number of bytes by which the memory may grow.
@@ -173,7 +176,8 @@ impl Connection {
         }
         let backlog = self.game_backlog();
         let in_flight = self.send.buffer.in_flight() + acked_bytes;
-        self.send.delay_limit.on_ack(now, acked_bytes, in_flight, backlog, &self.rtt);
+        let is_two_way = now.saturating_duration_since(self.receive.acks.last_arrival()) < TWO_WAY_INTERVAL;
+        self.send.delay_limit.on_ack(now, acked_bytes, in_flight, backlog, is_two_way, &self.rtt);
         if was_silent && self.rtt.is_link_slow() && self.send.redundancy.is_thin() {
             self.send.delay_limit.on_silence_end(self.send.buffer.unsent());
         }

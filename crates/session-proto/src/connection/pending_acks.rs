@@ -100,6 +100,11 @@ impl PendingAcks {
         self.push(now, arrivals, true);
     }
 
+    /// When the last message arrived that had not arrived before.
+    pub fn last_arrival(&self) -> Instant {
+        self.arrivals.last()
+    }
+
     /// When an ack has to be sent.
     pub fn due(&self) -> Option<Instant> {
         self.due

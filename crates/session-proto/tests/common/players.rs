@@ -16,6 +16,8 @@ use std::{
 pub enum Direction {
     ToServer,
     ToPlayers,
+    /// Both, each through a bottleneck of its own.
+    Both,
 }
 
 /// Messages that carry the time at which they were sent, at a steady rate.
@@ -143,6 +145,8 @@ impl Machine for Player {
 pub struct Crowd {
     pub net: Network,
     pub bottleneck: BottleneckId,
+    /// The bottleneck to the players, if messages pass one in both directions.
+    pub second_bottleneck: BottleneckId,
     pub server: Node<Arena>,
     pub players: Vec<Node<Player>>,
     direction: Direction,
@@ -166,6 +170,7 @@ impl Crowd {
         let mut net = Network::new(seed);
         net.set_default_link(link);
         let bottleneck = net.add_bottleneck(1_000_000_000, 1 << 20);
+        let second_bottleneck = net.add_bottleneck(1_000_000_000, 1 << 20);
         let config = EndpointConfig { max_players: 255, ..server_config() };
         let endpoint = Endpoint::new(config, [1; 32]).unwrap();
         let server = net.add(SERVER, Arena { endpoint, stream: None, arrivals: Arrivals::default() });
@@ -178,6 +183,10 @@ impl Crowd {
                 match direction {
                     Direction::ToServer => net.pass_bottleneck(player, server, bottleneck),
                     Direction::ToPlayers => net.pass_bottleneck(server, player, bottleneck),
+                    Direction::Both => {
+                        net.pass_bottleneck(player, server, bottleneck);
+                        net.pass_bottleneck(server, player, second_bottleneck);
+                    }
                 }
                 player
             })
@@ -187,20 +196,21 @@ impl Crowd {
         let interval = Duration::from_nanos(1_000_000_000 / 60);
         let start = net.now();
         let stream = |first: Option<Instant>| Some(Stream { start, interval, len, next_at: first });
-        let to_server = direction == Direction::ToServer;
+        let to_server = direction != Direction::ToPlayers;
+        let to_players = direction != Direction::ToServer;
         for &player in &players {
             let phase = net.rng().duration(interval);
             net.with(player, |player, _| player.stream = stream(to_server.then_some(start + phase)));
         }
-        net.with(server, |server, _| server.stream = stream((!to_server).then_some(start)));
-        Self { net, bottleneck, server, players, direction }
+        net.with(server, |server, _| server.stream = stream(to_players.then_some(start)));
+        Self { net, bottleneck, second_bottleneck, server, players, direction }
     }
 
     fn counters(&self) -> [u64; 3] {
         let mut sum = [0; 3];
         for &player in &self.players {
             let counters = match self.direction {
-                Direction::ToServer => self.net.counters(player, self.server),
+                Direction::ToServer | Direction::Both => self.net.counters(player, self.server),
                 Direction::ToPlayers => self.net.counters(self.server, player),
             };
             sum[0] += counters.sent.datagrams;
@@ -238,7 +248,7 @@ impl Crowd {
     /// The statistics of the sending side of a player's connection.
     pub fn sender_stats(&self, number: usize) -> ConnectionStats {
         match self.direction {
-            Direction::ToServer => {
+            Direction::ToServer | Direction::Both => {
                 self.net.machine(self.players[number]).client.connection().map(Connection::stats).unwrap()
             }
             Direction::ToPlayers => {

@@ -20,6 +20,8 @@ pub(super) struct DirectUrgent {
     /// Bytes of their datagrams, and those of the largest.
     bytes: u32,
     largest: u32,
+    /// Number of points in time at which they were handed over.
+    sends: u32,
     /// When the last one was handed over, if there is one.
     last_at: Option<Instant>,
 }
@@ -27,6 +29,7 @@ pub(super) struct DirectUrgent {
 impl DirectUrgent {
     #[inline]
     fn on_sent(&mut self, now: Instant, size: usize) {
+        self.sends += u32::from(self.last_at != Some(now));
         self.last_at = Some(now);
         self.bytes += size as u32;
         self.largest = self.largest.max(size as u32);
@@ -127,8 +130,8 @@ impl Sender {
 
     /// Counts the messages that must not be late and were handed over since the last time.
     pub(super) fn count_direct_urgent(&mut self) {
-        if let DirectUrgent { bytes, largest, last_at: Some(at) } = std::mem::take(&mut self.direct_urgent) {
-            self.urgent.on_offer(at, bytes as usize);
+        if let DirectUrgent { bytes, largest, sends, last_at: Some(at) } = std::mem::take(&mut self.direct_urgent) {
+            self.urgent.on_offers(at, bytes as usize, sends);
             self.traffic.on_sent(at, largest as usize);
         }
     }
