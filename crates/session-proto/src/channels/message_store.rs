@@ -68,6 +68,7 @@ impl StoredMessage {
 
 impl MessageStore {
     /// Stores a message as the newest.
+    #[inline]
     pub fn push(&mut self, message: OutgoingMessage<'_>) -> StoredMessage {
         match message {
             OutgoingMessage::Shared(bytes) => StoredMessage::Shared(bytes.clone()),

@@ -74,6 +74,7 @@ impl Layer {
         }
     }
 
+    #[inline(always)]
     pub fn send(
         &mut self,
         now: Instant,

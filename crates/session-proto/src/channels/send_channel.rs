@@ -130,6 +130,7 @@ impl SendChannel {
     }
 
     /// Queues a message.
+    #[inline]
     pub fn push(&mut self, now: Instant, message: OutgoingMessage<'_>) -> Result<MessageId, SendError> {
         let length = message.as_bytes().len();
         if self.max_size == 0 {
@@ -241,6 +242,7 @@ impl SendChannel {
     }
 
     /// Removes the next message, which was sent.
+    #[inline]
     pub fn pop(&mut self) {
         if let Some(sent) = self.queue.pop_front() {
             if let Some(unconfirmed) = &mut self.unconfirmed {

@@ -116,7 +116,8 @@ impl Sender {
         }
     }
 
-    /// Queues a message.
+    /// Queues a message. Inlined with its callers up to the server and the client: otherwise each of them would copy message and result.
+    #[inline(always)]
     pub fn send(
         &mut self,
         now: Instant,

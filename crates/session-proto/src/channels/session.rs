@@ -117,6 +117,7 @@ impl ChannelSession {
         }
     }
 
+    #[inline(always)]
     pub fn send(
         &mut self,
         now: Instant,
