@@ -1,5 +1,5 @@
-//! Sent payloads with the newest messages of sequenced channels and something else: their bytes are of use until something newer
-//! is sent.
+//! Payloads that contain the newest message of a sequenced channel together with other messages. They are resent until a newer
+//! message replaces it.
 
 use super::priority_group::ChannelSet;
 use rallypoint_wire::session::MessageNumber;
@@ -37,8 +37,8 @@ impl NewestPayloads {
         self.payloads.push(NewestPayload { number, newest_of, expires_at });
     }
 
-    /// A newer message of a sequenced channel is about to be sent. Calls `discard` for payloads that are of no use any more, with
-    /// the time from which on they are not.
+    /// A newer message of a sequenced channel is about to be sent. Calls `discard` for payloads that are obsolete then, with
+    /// the time at which they become so.
     pub fn supersede(&mut self, now: Instant, channel: ChannelSet, mut discard: impl FnMut(MessageNumber, Instant)) {
         self.payloads.retain_mut(|payload| {
             payload.newest_of &= !channel;

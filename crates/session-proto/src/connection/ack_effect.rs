@@ -4,7 +4,7 @@ use super::congestion::DeliverySnapshot;
 use rallypoint_wire::session::{MessageNumber, NumberList};
 use std::time::{Duration, Instant};
 
-/// An ack that arrives, and what its time says.
+/// A received ack, with the time limits for interpreting it.
 #[derive(Debug)]
 pub(crate) struct ReceivedAck<'a> {
     pub now: Instant,
@@ -13,10 +13,10 @@ pub(crate) struct ReceivedAck<'a> {
     pub newest: MessageNumber,
     /// An ack that arrives within this time of a transmission cannot come from the peer, and is ignored (W62).
     pub floor: Duration,
-    /// One that arrives within this time of a resend acks an earlier transmission.
-    pub last_after: Duration,
-    /// One that arrives later than this after a transmission could tell of that transmission, and of its copy (W82).
-    pub settled_after: Duration,
+    /// An ack that arrives sooner than this after a resend acknowledges an earlier transmission.
+    pub min_resend_rtt: Duration,
+    /// From this time after a transmission on, an ack could already report it and its copy (W82).
+    pub evidence_delay: Duration,
     /// Number of its numbers that were acked before and may still be evaluated for how often their messages arrived (W82).
     pub repetitions_left: u8,
 }
@@ -52,9 +52,9 @@ pub(crate) struct AckedMessage {
     /// Whether a copy was sent after the first transmission.
     pub is_copied: bool,
     /// Whether the first transmission was lost, and its copy if there was one.
-    pub is_first_lost: bool,
-    /// Whether the first transmission was lost, if that had no copy; only for the first of several lost messages.
-    pub first_lost: Option<bool>,
+    pub are_all_lost: bool,
+    /// Loss sample of a first transmission without a copy: whether it was lost. Only for the first of several lost messages.
+    pub loss_sample: Option<bool>,
     /// Whether it was resent although the ack came too soon to be caused by the resend.
     pub is_spurious_resend: bool,
     /// Whether it counted as lost and its only transmission, or its first of two, arrived nevertheless.

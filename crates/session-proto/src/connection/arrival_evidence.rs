@@ -1,8 +1,8 @@
 //! What an ack says about how often a message has arrived (W82).
 //!
-//! An ack names new numbers first, then those that were acked last once more. A number that it names several times has arrived
-//! at least as often. Among the repeated numbers, one before a newer one has arrived once more than it is named there, and one after
-//! a newer one has arrived once.
+//! An ack lists new numbers first, then repeats those that were acked last. A number that is listed n times has arrived at least
+//! n times. Among the repeated numbers, the order carries information: a number before a newer one has arrived once more than it is
+//! listed there; a number after a newer one has arrived exactly once.
 
 use rallypoint_wire::session::{MessageNumber, NumberList};
 
@@ -16,16 +16,16 @@ pub(crate) struct ArrivalEvidence {
 }
 
 impl ArrivalEvidence {
-    /// What the first ack of a message says, which names its number as a new one.
+    /// Evidence from the first ack of a message, which lists its number as a new one.
     pub fn of_new(number: MessageNumber, numbers: NumberList<'_>) -> Self {
-        let namings = numbers.iter().filter(|named| *named == number).count();
+        let occurrences = numbers.iter().filter(|named| *named == number).count();
         // There are at most 63 numbers.
-        Self { arrivals: namings as u8, is_exact: false }
+        Self { arrivals: occurrences as u8, is_exact: false }
     }
 
-    /// What a later ack says about a message. `newest`: the newest number that it names.
+    /// Evidence from a later ack. `newest`: the newest number that it lists.
     pub fn of_repeated(number: MessageNumber, numbers: NumberList<'_>, newest: MessageNumber) -> Self {
-        let mut namings = 0_u8;
+        let mut occurrences = 0_u8;
         let mut repetitions = 0_u8;
         // Everything after the newest number is a repetition.
         let mut is_repetition = false;
@@ -33,7 +33,7 @@ impl ArrivalEvidence {
         let mut is_before_newer = false;
         for named in numbers.iter() {
             if named == number {
-                namings = namings.saturating_add(1);
+                occurrences = occurrences.saturating_add(1);
                 repetitions = repetitions.saturating_add(u8::from(is_repetition));
             } else if is_repetition && number.is_before(named) {
                 is_before_newer |= repetitions > 0;
@@ -44,7 +44,7 @@ impl ArrivalEvidence {
         if is_before_newer {
             return Self { arrivals: repetitions.saturating_add(1), is_exact: true };
         }
-        Self { arrivals: namings, is_exact: is_after_newer && repetitions == 1 }
+        Self { arrivals: occurrences, is_exact: is_after_newer && repetitions == 1 }
     }
 }
 

@@ -11,14 +11,14 @@
 
 mod delivery_rate;
 mod growth;
-mod latecomer;
+mod late_joiner;
 mod loss_history;
 
 pub(crate) use delivery_rate::DeliverySnapshot;
 
 use super::{ack_effect::AckedMessage, rtt::RttEstimator};
 use delivery_rate::DeliveryRate;
-use latecomer::Latecomer;
+use late_joiner::LateJoiner;
 use loss_history::{LossHistory, LossSample};
 use std::time::Instant;
 
@@ -164,7 +164,7 @@ pub(crate) struct CongestionController {
     undecided: Option<LossEvent>,
     /// Whether the last congestion event was the first one after slow start.
     follows_slow_start: bool,
-    latecomer: Latecomer,
+    late_joiner: LateJoiner,
     /// Whether the window was not small at the last congestion event, and the queue shorter than 5/8 of the path's delay.
     has_short_queue: bool,
     losses: LossHistory,
@@ -200,7 +200,7 @@ impl CongestionController {
             undo: None,
             undecided: None,
             follows_slow_start: false,
-            latecomer: Latecomer::default(),
+            late_joiner: LateJoiner::default(),
             has_short_queue: false,
             losses: LossHistory::default(),
             trial: None,
@@ -419,12 +419,12 @@ impl CongestionController {
         };
         self.undo = Some(undo);
         let is_first = self.delivery.round() < self.conservative_until;
-        let is_latecomer = !is_first && self.latecomer.shrinks_little(used, self.losses.floor(), rtt);
+        let is_mild = !is_first && self.late_joiner.take_mild_decrease(used, self.losses.floor(), rtt);
         let decrease = if undo.is_heavy() {
             HEAVY_DECREASE
         } else if used < SMALL_WINDOW {
             self.small_decrease()
-        } else if is_first || is_latecomer {
+        } else if is_first || is_mild {
             FIRST_DECREASE
         } else {
             // Messages that are lost at random are in flight as well.
@@ -434,7 +434,7 @@ impl CongestionController {
         self.has_short_queue = used > SMALL_WINDOW && rtt.excess_delay() < rtt.base() * 5 / 8;
         self.follows_slow_start = self.threshold.is_infinite() || self.conservative_until > 0;
         // Fast convergence: a flow whose share shrinks releases more of it.
-        let is_shrinking = used < self.max_window && !is_latecomer;
+        let is_shrinking = used < self.max_window && !is_mild;
         self.max_window = if is_shrinking { used * (1.0 + DECREASE) / 2.0 } else { used };
         self.window = (decrease * used).max(MIN_WINDOW);
         self.threshold = self.window;
@@ -446,7 +446,7 @@ impl CongestionController {
 
     fn start_round(&mut self, rtt: &RttEstimator) {
         self.delivery.start_round();
-        self.latecomer.on_round(self.is_in_slow_start(), rtt);
+        self.late_joiner.on_round(self.is_in_slow_start(), rtt);
         self.peaks = [self.peaks[1], 0];
         self.queueless_rounds = if rtt.has_queue() { 0 } else { self.queueless_rounds + 1 };
         if self.delivery.is_app_limited() {

@@ -1,20 +1,19 @@
-//! How much a layer above may hand over before it is asked for messages.
+//! Bytes that the channel layer may hand to the connection outside of `poll_transmit`.
 
 use rallypoint_wire::session::MAX_DATAGRAM;
 
-/// Maximum number of messages per transmission after which the rest of the budget is kept: a game then determines it once in
+/// Maximum number of messages per transmission after which the rest of the budget is kept: a game then computes it once in
 /// several frames.
 const MAX_PER_FRAME: usize = 2;
 
 /// Maximum number of bytes that are kept: eight datagrams.
 const MAX_KEPT: usize = 8 * MAX_DATAGRAM;
 
-/// Number of bytes that would be sent at once. It is determined when it is needed and not known, and becomes unknown when something
-/// else uses window or pacer.
+/// Bytes that the window and the pacer would admit now. Computed on demand, and discarded when other traffic uses either.
 #[derive(Debug, Default)]
 pub(crate) struct DirectBudget {
     left: usize,
-    /// Whether it was determined since the last transmission: until the next one there is no more.
+    /// Whether it was computed since the last transmission: until the next one there is no more.
     is_current: bool,
 }
 
@@ -25,12 +24,12 @@ impl DirectBudget {
         self.left
     }
 
-    /// Whether it makes no sense to determine it again.
+    /// Whether it was computed since the last transmission, so that computing it again gives no more.
     pub fn is_current(&self) -> bool {
         self.is_current
     }
 
-    /// Sets a newly determined budget.
+    /// Sets a newly computed budget.
     pub fn renew(&mut self, bytes: usize) {
         *self = Self { left: bytes, is_current: true };
     }
@@ -41,7 +40,7 @@ impl DirectBudget {
         self.left = bytes;
     }
 
-    /// What was handed over, which is this many messages, is sent.
+    /// The `unsent` messages that were handed over so far are transmitted.
     #[inline]
     pub fn on_transmission(&mut self, unsent: usize) {
         self.left = if unsent <= MAX_PER_FRAME { self.left.min(MAX_KEPT) } else { 0 };

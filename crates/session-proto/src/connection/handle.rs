@@ -109,8 +109,8 @@ impl Connection {
             numbers,
             newest: numbers.iter().reduce(MessageNumber::newer).unwrap_or(MessageNumber::FIRST),
             floor: self.send.early_acks.floor(now, self.rtt.base()),
-            last_after: shortest * 3 / 4,
-            settled_after: self.rtt.smoothed() + Redundancy::copy_delay(self.rtt.min()),
+            min_resend_rtt: shortest * 3 / 4,
+            evidence_delay: self.rtt.smoothed() + Redundancy::copy_delay(self.rtt.min()),
             repetitions_left: ReceivedAck::MAX_REPETITIONS,
         };
         let mut early = None;
@@ -128,10 +128,10 @@ impl Connection {
             };
             self.congestion.on_ack(now, acked.len);
             if acked.is_copied {
-                self.send.redundancy.on_copied_message(now, acked.is_first_lost);
+                self.send.redundancy.on_copied_message(now, acked.are_all_lost);
             }
             // What a stream loses that has to wait for the window was probably dropped from a queue, where copies do harm.
-            if let Some(lost) = acked.first_lost.filter(|lost| !lost || !self.congestion.is_limited()) {
+            if let Some(lost) = acked.loss_sample.filter(|lost| !lost || !self.congestion.is_limited()) {
                 self.send.redundancy.on_first_transmission(now, lost, self.rtt.smoothed());
             }
             acked_bytes += acked.len;

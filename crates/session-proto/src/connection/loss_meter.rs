@@ -8,7 +8,7 @@
 //! are known. A peer that does not use this order seems to receive no copies. Then the share follows from how often both are lost, as
 //! if losses were independent of each other.
 
-use super::average::cut_off;
+use super::average::flush_subnormal;
 
 /// Number of transmissions over which the loss is averaged: 68 s of a game that sends 60 messages per second, each of them twice.
 /// With fewer, chance alone would change the displayed loss by more than a tenth.
@@ -45,8 +45,8 @@ impl LossMeter {
     }
 
     /// A transmission that counted as lost has arrived.
-    pub fn take_back(&mut self) {
-        self.transmissions.take_back();
+    pub fn revoke_loss(&mut self) {
+        self.transmissions.revoke_loss();
     }
 
     /// A message and its copy are lost. They are added as two transmissions as well.
@@ -65,8 +65,8 @@ impl LossMeter {
     }
 
     /// The second transmission of an arrived pair counted as lost, and has arrived.
-    pub fn take_back_copy(&mut self) {
-        self.copies.take_back();
+    pub fn revoke_copy_loss(&mut self) {
+        self.copies.revoke_loss();
     }
 
     /// Whether the peer tells which copies arrived.
@@ -95,13 +95,13 @@ impl Observations {
         self.lost += f64::from(u8::from(is_lost));
     }
 
-    fn take_back(&mut self) {
+    fn revoke_loss(&mut self) {
         self.lost = (self.lost - 1.0).max(0.0);
     }
 
     fn decay(&mut self) {
-        self.count = cut_off(self.count - self.count / MEMORY);
-        self.lost = cut_off(self.lost - self.lost / MEMORY);
+        self.count = flush_subnormal(self.count - self.count / MEMORY);
+        self.lost = flush_subnormal(self.lost - self.lost / MEMORY);
     }
 
     fn share(&self) -> f64 {
@@ -133,12 +133,12 @@ mod tests {
         let mut meter = LossMeter::default();
         for _ in 0..2_000 {
             meter.add(true);
-            meter.take_back();
+            meter.revoke_loss();
             meter.add_copy(true);
-            meter.take_back_copy();
+            meter.revoke_copy_loss();
         }
         assert!(meter.loss() < 0.001, "{meter:?}");
-        meter.take_back();
+        meter.revoke_loss();
         assert_eq!(meter.transmissions.lost, 0.0);
     }
 

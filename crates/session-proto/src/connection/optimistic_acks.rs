@@ -1,11 +1,11 @@
 //! Detection of a peer that acks messages before it has received them (W79).
 //!
 //! Such acks hide losses and make the path seem short, so that the sender would send ever faster. QUIC leaves packet numbers out
-//! and looks whether they are acked (RFC 9000, 21.4). Here every number has to be filled, so now and then the sender
+//! and checks whether they are acked (RFC 9000, 21.4). Here every number has to be filled, so now and then the sender
 //! withholds a message and sends the ones after it. A peer that follows the protocol acks those, or requests the missing one,
 //! which is sent then. An ack of the withheld message is false. It may be forged by a third party, since acks are not
 //! authenticated; then the peer still lacks the message, and others of which acks were forged, and requests them. A peer that
-//! does not is the one that lies.
+//! requests nothing has acked what it has not received.
 
 use super::{Connection, State, path_challenge::split_mix};
 use crate::DisconnectReason;
@@ -15,13 +15,14 @@ use std::time::{Duration, Instant};
 /// Number of messages of a stream that waits for its window before the first one is withheld: a random number in this range.
 const FIRST_AFTER: [u64; 2] = [64, 192];
 
-/// Mean time between two withheld messages: this long, and this many round trips, each by up to half shorter or longer. The
-/// window may have to wait a round trip for each of them.
+/// Minimum of the mean time between two withheld messages. Each interval is up to half shorter or longer than the mean.
 const INTERVAL: Duration = Duration::from_secs(2);
+/// The same in round trips: the window may have to wait a round trip for each withheld message.
 const INTERVAL_ROUND_TRIPS: u32 = 64;
 
-/// The same while the peer is suspected, and how long that lasts.
+/// Mean time between two withheld messages while the peer is suspected.
 const SUSPECT_INTERVAL: Duration = Duration::from_millis(200);
+/// How long a peer is suspected after a false ack.
 const SUSPICION: Duration = Duration::from_secs(30);
 
 /// Minimum length of a withheld datagram in bytes: one of a download, and not a position that must not be late.
@@ -36,9 +37,9 @@ const ADMITTED_AFTER: u64 = 4;
 /// Time after which the withheld message is sent if the peer acks later ones and requests nothing.
 const REQUEST_TIME: Duration = Duration::from_millis(30);
 
-/// Time within which a peer requests a message that someone else has acked, and that in retransmission timeouts: several of
-/// its requests may be lost.
+/// Minimum time within which an honest peer requests a message that a third party acked: several requests may be lost.
 const CONVICTION_TIME: Duration = Duration::from_secs(3);
+/// The same in retransmission timeouts.
 const CONVICTION_TIMEOUTS: u32 = 4;
 
 /// Withholds messages, and judges the acks that follow.
@@ -59,7 +60,7 @@ struct Withheld {
     number: MessageNumber,
     /// Position of the next message in the order of all transmissions.
     order: u64,
-    /// When it is sent, or, if it has been acked, when that proves that the peer lies.
+    /// When it is sent; or, if it was acked, when the peer is convicted.
     until: Instant,
     is_admitted: bool,
     is_acked: bool,
@@ -77,7 +78,7 @@ impl OptimisticAckDetector {
         self.withheld.map(|withheld| withheld.number)
     }
 
-    /// Whether the peer, or someone in its name, has acked something too early lately.
+    /// Whether a message that was never sent was acked recently, by the peer or a forger.
     pub fn is_suspected(&self, now: Instant) -> bool {
         self.suspected_until.is_some_and(|until| now < until)
     }
@@ -91,7 +92,7 @@ impl OptimisticAckDetector {
     /// A message of a stream that waits for its window is about to be sent for the first time. Returns true if it is to be
     /// withheld.
     #[inline]
-    fn is_due(&mut self, now: Instant) -> bool {
+    fn tick(&mut self, now: Instant) -> bool {
         if self.withheld.is_some() {
             return false;
         }
@@ -119,7 +120,7 @@ impl Connection {
     /// Withholds the next unsent message if it is time for that.
     #[inline]
     pub(super) fn withhold(&mut self, now: Instant, number: MessageNumber) -> bool {
-        self.congestion.is_limited() && self.send.optimistic_acks.is_due(now) && self.start_withholding(now, number)
+        self.congestion.is_limited() && self.send.optimistic_acks.tick(now) && self.start_withholding(now, number)
     }
 
     #[cold]
@@ -174,7 +175,7 @@ impl Connection {
         }
     }
 
-    /// The peer requests a message. If it is the withheld one, or one that was acked, acks are forged: the peer does not lie.
+    /// The peer requests a message. If it is the withheld one, or one that was acked, its ack was forged by a third party.
     pub(super) fn on_withheld_request(&mut self, now: Instant, number: MessageNumber) {
         let Some(withheld) = self.send.optimistic_acks.withheld else { return };
         if withheld.number == number || (withheld.is_acked && self.send.buffer.is_acked(number)) {
@@ -182,7 +183,8 @@ impl Connection {
         }
     }
 
-    /// The time of the withheld message is up. If it was acked, and the peer never requested it, the peer has lied.
+    /// The time of the withheld message is up. If it was acked, and the peer never requested it, the peer has acked what it has not
+    /// received.
     pub(super) fn expire_withheld(&mut self, now: Instant) {
         let Some(withheld) = self.send.optimistic_acks.withheld.filter(|withheld| now >= withheld.until) else {
             return;

@@ -5,7 +5,7 @@
 
 use super::{
     Connection, State,
-    left_addresses::LeftAddresses,
+    former_addresses::FormerAddresses,
     path_challenge::{ChallengeState, MAX_PREPARED, PathChallenge},
 };
 use rallypoint_wire::session::{Control, MessageNumber, NumberListBuf};
@@ -53,9 +53,9 @@ pub(super) struct Path {
     /// Set while the current address is unvalidated.
     validation: Option<Validation>,
     /// Addresses that were validated before.
-    proven: LeftAddresses,
+    proven: FormerAddresses,
     /// Addresses that the peer left before they were validated.
-    left_unvalidated: LeftAddresses,
+    left_unvalidated: FormerAddresses,
     /// When data last came from the current address.
     last_data: Instant,
     /// When the peer last came to another address.
@@ -98,8 +98,8 @@ impl Path {
         Self {
             peer,
             validation: None,
-            proven: LeftAddresses::default(),
-            left_unvalidated: LeftAddresses::default(),
+            proven: FormerAddresses::default(),
+            left_unvalidated: FormerAddresses::default(),
             last_data: now,
             moved_at: None,
             alternates_until: None,

@@ -115,13 +115,13 @@ impl PendingAcks {
         let mut list = NumberListBuf::new();
         let count = self.pending.len().min(MAX_NUMBERS);
         let pending = self.pending.iter().take(count);
-        // Late ones come first, and further namings take the place of repetitions.
+        // Late ones come first, and further occurrences take the place of repetitions.
         let mut extra = MAX_NUMBERS - count;
-        let mut namings = 0;
+        let mut occurrences = 0;
         for late in pending.clone().filter(|pending| pending.is_late) {
-            let more = (late.namings() - 1).min(extra);
+            let more = (late.occurrences() - 1).min(extra);
             extra -= more;
-            namings += more;
+            occurrences += more;
             (0..=more).for_each(|_| {
                 list.push(late.number);
             });
@@ -136,7 +136,7 @@ impl PendingAcks {
         };
         self.loss_repeats = self.loss_repeats.saturating_sub(1);
         self.ack_loss_repeats = self.ack_loss_repeats.saturating_sub(1);
-        self.recent.repeat(repeated.saturating_sub(namings), &mut list);
+        self.recent.repeat(repeated.saturating_sub(occurrences), &mut list);
         for pending in self.pending.drain(..count) {
             self.recent.push(pending);
         }

@@ -37,7 +37,7 @@ impl Arrivals {
 
     /// How often the number is named when it is acked: if that is late, as often as it arrived. A copy that arrived before its ack
     /// was due shows when the number is repeated.
-    pub fn namings(self) -> usize {
+    pub fn occurrences(self) -> usize {
         if self.is_late { self.count.into() } else { 1 }
     }
 

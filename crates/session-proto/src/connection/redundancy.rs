@@ -8,7 +8,7 @@
 //! Where the loss comes from a full queue, copies make it worse. So nothing is copied while the round-trip time shows a queue,
 //! and copying that coincides with a queue, or does not lower the loss, is suspended, each time for longer.
 
-use super::{average::cut_off, steady_stream::SteadyStream};
+use super::{average::flush_subnormal, steady_stream::SteadyStream};
 use std::{
     ops::RangeInclusive,
     time::{Duration, Instant},
@@ -112,7 +112,7 @@ impl Redundancy {
 
     /// The first transmission of an uncopied message turned out to be lost or received; `rtt` is the round-trip time.
     pub fn on_first_transmission(&mut self, now: Instant, lost: bool, rtt: Duration) {
-        self.loss = cut_off(self.loss + (f64::from(u8::from(lost)) - self.loss) * LOSS_WEIGHT);
+        self.loss = flush_subnormal(self.loss + (f64::from(u8::from(lost)) - self.loss) * LOSS_WEIGHT);
         if !lost {
             return;
         }
@@ -147,7 +147,7 @@ impl Redundancy {
     pub fn on_copied_message(&mut self, now: Instant, lost: bool) {
         self.copied = self.copied.saturating_add(1);
         let copied_loss = self.copied_loss + (f64::from(u8::from(lost)) - self.copied_loss) * COPIED_LOSS_WEIGHT;
-        self.copied_loss = cut_off(copied_loss);
+        self.copied_loss = flush_subnormal(copied_loss);
         if lost && self.copied > MIN_COPIED && self.copied_loss > MAX_COPIED_LOSS {
             self.suspend(now);
         }

@@ -16,9 +16,10 @@ const BURST: f64 = 4.0 * MAX_DATAGRAM as f64;
 /// Rate in bytes per second of a stream that waits for nothing.
 const RATE: f64 = 8_000.0;
 
-/// Rate in bytes per second at which acked messages are resent for the first time, after requests for acked messages have
-/// continued for a while, without a pause as long as that.
+/// Rate in bytes per second at which acked messages are resent for the first time, once requests for acked messages have
+/// continued for [`DISPUTE`] without a pause of that length.
 const FIRST_RATE: f64 = 32_000.0;
+/// Time for which requests for acked messages have to continue.
 const DISPUTE: Duration = Duration::from_secs(1);
 
 /// Share of the rate of the stream while it waits for acks.
@@ -103,7 +104,7 @@ impl ResendBudget {
             self.disputed_since = now;
         }
         self.last_disputed = Some(now);
-        // Tokens that the first bucket lacks were granted by the other one, and the other way round.
+        // Charges the bucket that granted the credit.
         let bucket = if self.acked >= MAX_DATAGRAM as f64 { &mut self.acked } else { &mut self.first };
         *bucket -= bytes as f64;
     }

@@ -18,7 +18,7 @@ use super::{
     datagram_ring::{DatagramRing, Span},
     loss_meter::LossMeter,
     resend_budget::ResendCredit,
-    transmission_fates::TransmissionFates,
+    transmission_outcomes::TransmissionOutcomes,
 };
 use rallypoint_wire::session::MessageNumber;
 use std::{
@@ -54,12 +54,12 @@ struct Message {
     is_acked_early: bool,
     /// Whether it was the first message of a loss event, after a single transmission without a copy.
     is_single_loss: bool,
-    fates: TransmissionFates,
+    outcomes: TransmissionOutcomes,
     /// Whether its last transmission counts as lost because several later ones were acked, and not because its ack was late.
     is_overtaken: bool,
     /// Whether the peer has requested it after its ack.
     is_requested: bool,
-    /// From when on its bytes are of no use: a resend sends none.
+    /// Time from which on its bytes are obsolete: a resend then carries none.
     discard_at: Option<Instant>,
     /// The same as an age since the first transmission in microseconds; zero if there is none.
     max_age_us: u32,
@@ -199,7 +199,7 @@ impl SendBuffer {
         self.ring.used()
     }
 
-    /// Appends the datagram of the next message. `max_age_us`: age in microseconds from which on its bytes are of no use; zero if
+    /// Appends the datagram of the next message. `max_age_us`: age in microseconds from which on its bytes are obsolete; zero if
     /// there is none.
     pub fn push(&mut self, now: Instant, datagram: &[u8], max_age_us: u32) {
         let span = self.ring.push(datagram, self.messages.iter_mut().map(|message| &mut message.span));
@@ -211,7 +211,7 @@ impl SendBuffer {
             is_copied: false,
             is_acked_early: false,
             is_single_loss: false,
-            fates: TransmissionFates::default(),
+            outcomes: TransmissionOutcomes::default(),
             is_overtaken: false,
             is_requested: false,
             discard_at: None,
@@ -248,7 +248,7 @@ impl SendBuffer {
         self.get(number).map_or(0, |message| message.transmissions)
     }
 
-    /// Whether a message is acked, and kept in case that its ack was forged.
+    /// Whether a message is acked, and kept in case its ack was forged.
     pub fn is_acked(&self, number: MessageNumber) -> bool {
         self.get(number).is_some_and(|message| message.status == Status::Acked)
     }
@@ -283,7 +283,7 @@ impl SendBuffer {
             && let Some(message) = self.get_mut(number)
         {
             message.is_copied |= message.transmissions == 1;
-            message.fates.on_sent();
+            message.outcomes.on_sent();
         }
     }
 
@@ -314,7 +314,7 @@ impl SendBuffer {
         self.get(number).map_or(&[], |message| self.ring.get(message.span))
     }
 
-    /// The bytes of a message are of no use from this time on.
+    /// The bytes of a message are obsolete from this time on.
     #[inline]
     pub fn discard_at(&mut self, number: MessageNumber, at: Instant) {
         if let Some(message) = self.get_mut(number) {
@@ -322,7 +322,7 @@ impl SendBuffer {
         }
     }
 
-    /// Whether the bytes of a message are of no use, and it still has them.
+    /// Whether the bytes of a message are obsolete, and it still has them.
     pub fn is_discarded(&self, now: Instant, number: MessageNumber) -> bool {
         let Some(message) = self.get(number) else { return false };
         let expires_at = message.first_sent_at + Duration::from_micros(message.max_age_us.into());
@@ -353,7 +353,7 @@ impl SendBuffer {
             message.first_sent_at = now;
         }
         message.transmissions = message.transmissions.saturating_add(1);
-        message.fates.on_sent();
+        message.outcomes.on_sent();
         if status == Status::Acked {
             return;
         }
@@ -379,20 +379,21 @@ impl SendBuffer {
 
     /// The peer acks a message. Numbers that were never sent are ignored (S23).
     pub fn on_ack(&mut self, ack: &mut ReceivedAck<'_>, number: MessageNumber) -> AckEffect {
-        let &mut ReceivedAck { now, numbers, newest, floor, last_after, settled_after, ref mut repetitions_left } = ack;
+        let &mut ReceivedAck { now, numbers, newest, floor, min_resend_rtt, evidence_delay, ref mut repetitions_left } =
+            ack;
         let position = number.distance_from(self.base) as usize;
         let Some(message) = self.messages.get_mut(position) else { return AckEffect::None };
         let status = message.status;
         let since = now.saturating_duration_since(message.sent_at);
         if matches!(status, Status::Unsent | Status::Acked) {
-            if status == Status::Acked && message.fates.is_open() && *repetitions_left > 0 {
+            if status == Status::Acked && message.outcomes.is_open() && *repetitions_left > 0 {
                 *repetitions_left -= 1;
                 let evidence = ArrivalEvidence::of_repeated(number, numbers, newest);
-                message.fates.on_evidence(&mut self.loss, evidence, since >= settled_after);
+                message.outcomes.on_evidence(&mut self.loss, evidence, since >= evidence_delay);
             }
             return AckEffect::None;
         }
-        let is_of_last = since >= last_after;
+        let is_of_last = since >= min_resend_rtt;
         let is_single = message.transmissions == 1;
         let is_early = is_single && since < floor;
         // The ack of a copied message is trusted: a second one would not show that the first was forged.
@@ -411,16 +412,16 @@ impl SendBuffer {
             is_overtaken: message.is_overtaken,
             snapshot: message.snapshot.filter(|_| !is_early && (is_single || is_of_last)),
             is_copied: message.is_copied,
-            is_first_lost: !is_single && !is_spurious_resend,
-            first_lost: (message.is_single_loss || (is_single && !message.is_copied))
+            are_all_lost: !is_single && !is_spurious_resend,
+            loss_sample: (message.is_single_loss || (is_single && !message.is_copied))
                 .then_some(message.is_single_loss && !is_spurious_loss),
             is_spurious_resend,
             is_spurious_loss,
         };
         let is_pair = is_single && message.is_copied;
-        message.fates.on_first_ack(&mut self.loss, is_pair, is_of_last);
-        if message.fates.is_open() {
-            message.fates.on_first_evidence(&mut self.loss, ArrivalEvidence::of_new(number, numbers));
+        message.outcomes.on_first_ack(&mut self.loss, is_pair, is_of_last);
+        if message.outcomes.is_open() {
+            message.outcomes.on_first_evidence(&mut self.loss, ArrivalEvidence::of_new(number, numbers));
         }
         message.status = Status::Acked;
         message.acked_at = now;

@@ -91,7 +91,7 @@ impl Connection {
         self.send.buffer.next_number().plus(u32::MAX)
     }
 
-    /// Queues a message with the header of a channel, whose bytes are of no use from this age on, if it is not zero. Returns false
+    /// Queues a message with the header of a channel, whose bytes are obsolete from this age on, if it is not zero. Returns false
     /// if it cannot be sent now, or does not fit.
     #[inline(never)]
     pub(crate) fn send_headed(
@@ -119,13 +119,13 @@ impl Connection {
         self.send_parts(now, head, body, allowance).map(|()| number)
     }
 
-    /// The bytes of this message are of no use from this time on: if it has to be resent, a message without bytes takes its number.
+    /// The bytes of this message are obsolete from this time on: if it has to be resent, a message without bytes takes its number.
     #[inline]
     pub(crate) fn discard_at(&mut self, number: MessageNumber, at: Instant) {
         self.send.buffer.discard_at(number, at);
     }
 
-    /// The bytes of this message, which may not have been sent, are of no use any more.
+    /// The bytes of this message, which may not have been sent, are obsolete.
     pub(crate) fn discard_unsent(&mut self, now: Instant, number: MessageNumber) {
         self.discard_at(number, now);
         self.apply_discard(now, number);

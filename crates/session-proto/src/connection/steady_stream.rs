@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 /// Maximum interval of the messages of a steady stream: a game sends 60 per second.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Maximum interval of two messages that were sent together, and from those to the next: a stream that has fallen behind sends
-/// two at a time (W123), with twice the usual interval between them,
-/// or one round trip if no more of them are in flight.
+/// Maximum interval between two messages that were sent together: a stream that has fallen behind sends two at a time (W123).
 const PAIR_INTERVAL: Duration = Duration::from_millis(2);
+/// Maximum interval between two such pairs: twice the usual one, or a round trip if no more of them are in flight.
 const INTERVAL_OF_PAIRS: Duration = Duration::from_millis(100);
 
 /// Number of consecutive messages, each within [`INTERVAL`] of the previous one, that make a steady stream.

@@ -46,9 +46,9 @@ impl SlotAllocator {
         is_replacing || self.held.get(&holder).is_none_or(|held| *held < self.max_per_holder)
     }
 
-    /// Of the slots that are not promised to another login, the one whose last promise, which does not count, is the oldest: a
-    /// promise that is kept is kept within a round trip. Then the slot `own`, which the player of the login has already; and if
-    /// all are promised, the one whose promise is the oldest.
+    /// Chooses a slot for a login: an unpromised one whose last (expired) promise is the oldest, since promises are kept within a
+    /// round trip or never; otherwise `own`, the slot that the player already holds; otherwise the slot whose promise is the
+    /// oldest.
     pub fn choose(
         &mut self,
         now: Instant,

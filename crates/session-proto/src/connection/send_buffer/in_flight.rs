@@ -72,7 +72,7 @@ impl SendBuffer {
         let copied = is_single && message.is_copied;
         let single = is_single && !message.is_copied;
         message.is_single_loss |= is_first_of_event && single;
-        message.fates.on_lost(&mut self.loss, copied);
+        message.outcomes.on_lost(&mut self.loss, copied);
         self.in_flight -= len;
         self.resends.push_back(number);
         LossCount { total: 1, copied: copied.into(), bytes: len, newest_order: order, has_timed_out: false }

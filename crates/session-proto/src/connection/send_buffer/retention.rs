@@ -1,4 +1,4 @@
-//! How long acked messages are kept, in case that their acks were forged (S24).
+//! How long acked messages are kept, in case their acks were forged (S24).
 
 use super::{SendBuffer, Status};
 use std::time::{Duration, Instant};

@@ -16,11 +16,11 @@ const LIFETIME: Duration = Duration::from_secs(60);
 
 /// Addresses that the peer has left, and when.
 #[derive(Debug, Default)]
-pub(super) struct LeftAddresses {
+pub(super) struct FormerAddresses {
     left: Vec<(SocketAddr, Instant)>,
 }
 
-impl LeftAddresses {
+impl FormerAddresses {
     /// The peer leaves an address. The one that was left longest ago is forgotten if there is no room.
     pub fn insert(&mut self, now: Instant, addr: SocketAddr) {
         self.left.retain(|(known, _)| *known != addr);
@@ -45,7 +45,7 @@ mod tests {
     fn w53_the_last_sixteen_addresses_are_remembered_for_a_minute() {
         let now = Instant::now();
         let addr = |port| SocketAddr::from(([192, 0, 2, 1], port));
-        let mut addresses = LeftAddresses::default();
+        let mut addresses = FormerAddresses::default();
         for port in 0..17 {
             addresses.insert(now + Duration::from_secs(u64::from(port)), addr(port));
         }
