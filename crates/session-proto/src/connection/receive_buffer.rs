@@ -1,25 +1,15 @@
 //! Received messages on their way to the application: put in order, each delivered once (S22, S27).
 
-use super::resend_requests::ResendRequests;
+use super::{
+    block_pool::{BLOCK, BlockIndex, BlockPool},
+    resend_requests::ResendRequests,
+    stall_detector::StallDetector,
+};
 use rallypoint_wire::session::{MessageNumber, NumberListBuf};
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
 };
-
-/// Size of a block in bytes: enough for the largest message.
-const BLOCK: usize = 504;
-
-/// Time for which the oldest message may be missing while the peer sends messages above the window (W63).
-const STALL_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Number of messages above the window that have to be opened in that time, and longest interval between two of them: a few
-/// datagrams, or one before and one after an outage, end no session.
-const MIN_STALL_CHECKS: u32 = 5;
-const MAX_STALL_CHECK_INTERVAL: Duration = Duration::from_secs(4);
-
-/// Interval at which messages above the window are opened, to see whether the peer really sends them.
-const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Length of the shortest header of a data datagram, which is what the budget of requests counts.
 const MIN_HEADER: usize = 11;
@@ -38,33 +28,17 @@ pub(crate) enum Insertion {
     Duplicate,
     /// The number lies above the window. The message is dropped without an ack, which is the flow control.
     AboveWindow,
-    /// As above, and the oldest missing message has not arrived for [`STALL_TIMEOUT`]: the peer no longer has it.
+    /// As above, and the oldest missing message has not arrived for so long that the peer no longer has it (W63).
     Stalled,
     /// `fill` rejected the message: nothing has changed.
     Rejected,
 }
-
-/// Position of a block in [`Blocks`].
-#[derive(Clone, Copy, Debug)]
-struct BlockIndex(u32);
 
 /// A stored message.
 #[derive(Clone, Copy, Debug)]
 struct StoredMessage {
     block: BlockIndex,
     len: u16,
-}
-
-/// Memory for messages, in blocks of the same size that are reused.
-///
-/// The slab crate would move a whole block in and out at each insertion and removal. Here a message is written directly into
-/// a block that keeps its memory.
-#[derive(Debug, Default)]
-struct Blocks {
-    blocks: Vec<[u8; BLOCK]>,
-    /// A stack with room for every block, of which `free_count` are in use: nothing has to grow when a message is read.
-    free: Vec<BlockIndex>,
-    free_count: usize,
 }
 
 /// State of a number from `base` on.
@@ -75,15 +49,6 @@ enum Entry {
     Done,
     /// Received, and waiting for an earlier message.
     Waiting(StoredMessage),
-}
-
-/// The window is full because the oldest message is missing.
-#[derive(Clone, Copy, Debug)]
-struct Stall {
-    since: Instant,
-    last_check: Instant,
-    /// Number of messages above the window that were opened.
-    checks: u32,
 }
 
 /// The receive window, and the messages that are ready to be read.
@@ -99,12 +64,11 @@ pub(crate) struct ReceiveBuffer {
     ready: VecDeque<StoredMessage>,
     /// The message that the application is reading.
     reading: Option<StoredMessage>,
-    blocks: Blocks,
+    blocks: BlockPool,
     requests: ResendRequests,
     /// The number after the newest one that the peer has sent, whether that was stored or lies above the window.
     sent_end: MessageNumber,
-    /// Set while the oldest message is missing and messages above the window arrive.
-    stall: Option<Stall>,
+    stall: StallDetector,
     /// A message above the window was dropped, so the peer has to be notified when there is room again.
     has_dropped: bool,
 }
@@ -118,10 +82,10 @@ impl ReceiveBuffer {
             entries: VecDeque::new(),
             ready: VecDeque::new(),
             reading: None,
-            blocks: Blocks::default(),
+            blocks: BlockPool::default(),
             requests: ResendRequests::new(first),
             sent_end: first,
-            stall: None,
+            stall: StallDetector::default(),
             has_dropped: false,
         }
     }
@@ -144,7 +108,8 @@ impl ReceiveBuffer {
         let is_above = !is_before
             && (offset + self.ready.len() >= self.window
                 || (!self.blocks.has_free() && allowance < BLOCK && offset > 0));
-        if is_above && !self.is_stall_check_due(now) {
+        // While the application does not read, the oldest message need not be missing.
+        if is_above && !(self.ready.is_empty() && self.stall.is_check_due(now)) {
             self.has_dropped = true;
             return Insertion::AboveWindow;
         }
@@ -161,7 +126,7 @@ impl ReceiveBuffer {
             self.has_dropped = true;
             self.requests.on_dropped(len + MIN_HEADER);
             self.track_holes(now + request_delay);
-            return self.check_stall(now);
+            return if self.stall.on_message_above_window(now) { Insertion::Stalled } else { Insertion::AboveWindow };
         }
         if is_before || !matches!(self.entries.get(offset), None | Some(Entry::Missing)) {
             self.blocks.free(block);
@@ -246,13 +211,7 @@ impl ReceiveBuffer {
         self.reading = None;
         self.entries = VecDeque::new();
         self.requests.clear(self.base);
-        let blocks = std::mem::take(&mut self.blocks);
-        self.blocks.blocks.reserve_exact(self.ready.len());
-        self.blocks.free = vec![BlockIndex(0); self.ready.len()];
-        for (position, message) in (0..).zip(&mut self.ready) {
-            self.blocks.blocks.push(blocks.get(message.block).copied().unwrap_or([0; BLOCK]));
-            message.block = BlockIndex(position);
-        }
+        self.blocks.keep(self.ready.iter_mut().map(|message| &mut message.block));
         self.ready.shrink_to_fit();
     }
 
@@ -311,7 +270,7 @@ impl ReceiveBuffer {
         }
         let has_advanced = self.base != before;
         if has_advanced {
-            self.stall = None;
+            self.stall.on_advance();
         }
         has_advanced
     }
@@ -326,60 +285,6 @@ impl ReceiveBuffer {
         let window_end = base.plus(self.window as u32);
         let end = if self.sent_end.is_before(window_end) { self.sent_end } else { window_end };
         self.requests.track(base, end, request_at, is_missing);
-    }
-
-    /// Whether a message above the window has to be opened because the oldest one is missing, and not because the application
-    /// does not read.
-    fn is_stall_check_due(&self, now: Instant) -> bool {
-        self.ready.is_empty() && self.stall.is_none_or(|stall| now >= stall.last_check + STALL_CHECK_INTERVAL)
-    }
-
-    /// The peer has sent a message above the window although the oldest one is missing.
-    fn check_stall(&mut self, now: Instant) -> Insertion {
-        let first = Stall { since: now, last_check: now, checks: 0 };
-        let stall = self.stall.filter(|stall| now <= stall.last_check + MAX_STALL_CHECK_INTERVAL).unwrap_or(first);
-        let stall = Stall { last_check: now, checks: stall.checks + 1, ..stall };
-        self.stall = Some(stall);
-        let is_stalled = now >= stall.since + STALL_TIMEOUT && stall.checks >= MIN_STALL_CHECKS;
-        if is_stalled { Insertion::Stalled } else { Insertion::AboveWindow }
-    }
-}
-
-impl Blocks {
-    fn allocate(&mut self) -> BlockIndex {
-        let index = BlockIndex(self.blocks.len() as u32);
-        if let Some(top) = self.free_count.checked_sub(1) {
-            self.free_count = top;
-            return self.free.get(top).copied().unwrap_or(index);
-        }
-        self.blocks.push([0; BLOCK]);
-        self.free.push(index);
-        index
-    }
-
-    #[inline]
-    fn free(&mut self, index: BlockIndex) {
-        if let Some(top) = self.free.get_mut(self.free_count) {
-            *top = index;
-            self.free_count += 1;
-        }
-    }
-
-    #[inline]
-    fn get(&self, index: BlockIndex) -> Option<&[u8; BLOCK]> {
-        self.blocks.get(index.0 as usize)
-    }
-
-    fn get_mut(&mut self, index: BlockIndex) -> Option<&mut [u8; BLOCK]> {
-        self.blocks.get_mut(index.0 as usize)
-    }
-
-    fn has_free(&self) -> bool {
-        self.free_count > 0
-    }
-
-    fn in_use(&self) -> usize {
-        self.blocks.len() - self.free_count
     }
 }
 
@@ -432,7 +337,7 @@ mod tests {
                 if reads {
                     prop_assert!(!received.contains(&next));
                 }
-                prop_assert!(buffer.blocks.blocks.len() <= 65);
+                prop_assert!(buffer.blocks.len() <= 65);
             }
         }
     }
@@ -445,7 +350,7 @@ mod tests {
         (0..3_990).for_each(|number| assert_eq!(read(&mut buffer), Some(number)));
         put(&mut buffer, now, 4_005);
         buffer.keep_readable();
-        assert_eq!((buffer.memory(), buffer.blocks.blocks.capacity()), (10 * BLOCK, 10));
+        assert_eq!((buffer.memory(), buffer.blocks.capacity()), (10 * BLOCK, 10));
         assert!((3_990..4_000).all(|number| read(&mut buffer) == Some(number)) && read(&mut buffer).is_none());
     }
 
@@ -484,20 +389,6 @@ mod tests {
         assert_eq!(request(&mut buffer, due + retry_after), [2]);
         put(&mut buffer, now, 2);
         assert_eq!(buffer.request_at(), None);
-    }
-
-    #[test]
-    fn w63_a_stream_is_stalled_only_if_messages_above_the_window_keep_arriving() {
-        let start = Instant::now();
-        let arrive = |seconds: &[u64]| {
-            let mut buffer = ReceiveBuffer::new(MessageNumber::FIRST, 64, true);
-            let put = |second: &u64| put(&mut buffer, start + Duration::from_secs(*second), 100);
-            seconds.iter().map(put).any(|inserted| inserted == Insertion::Stalled)
-        };
-        assert!(arrive(&[0, 2, 4, 6, 8, 10]));
-        assert!(!arrive(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
-        assert!(!arrive(&[0, 60]) && !arrive(&[0, 5, 10, 15, 20, 25]));
-        assert!(!arrive(&[0, 3, 6, 20, 23, 26]));
     }
 
     #[test]
