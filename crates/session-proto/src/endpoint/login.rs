@@ -31,6 +31,14 @@ enum Refusal {
     Cookie(LoginCookie),
 }
 
+/// A login that this server can answer.
+struct CheckedLogin<'a> {
+    username: &'a str,
+    game: &'a str,
+    /// Set if it is encrypted.
+    suite: Option<Suite>,
+}
+
 /// How an encrypted login is answered.
 enum Suite {
     /// HPKE to this key. `is_pinned`: the client accepts only the holder of this server's static key.
@@ -71,20 +79,7 @@ impl Endpoint {
 
     /// Adds a login to the half-open ones and returns its answer, or the reason to refuse it.
     fn accept_login(&mut self, now: Instant, id: LoginId, bytes: &[u8], login: &Login<'_>) -> Result<Vec<u8>, Refusal> {
-        if login.revision != REVISION {
-            return Err(Refusal::new(format!("this server supports revision {REVISION}")));
-        }
-        let (username, game) = login.check().map_err(|error| Refusal::new(error.to_string()))?;
-        if !self.config.games.iter().any(|known| known == game) {
-            return Err(Refusal::new(game_refusal(&self.config.games, game)));
-        }
-        match (self.config.encryption, login.key) {
-            (EncryptionPolicy::Plain, Some(_)) => return Err(Refusal::new("this server does not support encryption")),
-            (EncryptionPolicy::Encrypted, None) => return Err(Refusal::new("this server requires encryption")),
-            _ => {}
-        }
-        let offer = login.key.map(KeyOffer::parse).transpose().map_err(|error| Refusal::new(error.to_string()))?;
-        let suite = offer.map(|offer| self.check_offer(offer)).transpose()?;
+        let CheckedLogin { username, game, suite } = self.check_login(login)?;
         if self.events.len() >= MAX_EVENTS {
             return Err(Refusal::Overloaded);
         }
@@ -99,15 +94,7 @@ impl Endpoint {
         };
         let is_pinned = matches!(suite, Some(Suite::Hpke { is_pinned: true, .. }));
         let ciphers = suite.as_ref().map_or(&[][..], |suite| self.ciphers(suite));
-        let half_open = &self.half_open;
-        let is_promised = |index| half_open.is_promised(index, trust);
-        // Promises to others are disregarded only if there is no slot without any.
-        let unpromised =
-            self.allocator.choose_unpromised(now, |index| half_open.is_promised(index, LoginTrust::Unknown));
-        let last_promise = |index| half_open.last_promise(index);
-        let Some(index) = unpromised.or_else(|| self.allocator.choose(now, is_promised, own, last_promise)) else {
-            return Err(Refusal::new(reason::FULL));
-        };
+        let index = self.choose_slot(now, trust, own).ok_or_else(|| Refusal::new(reason::FULL))?;
         let uid = self.new_uid();
         let rand = self.rng.rand();
         let mut reply = Vec::new();
@@ -137,6 +124,36 @@ impl Endpoint {
             },
         );
         Ok(reply)
+    }
+
+    /// Checks what a login requests, without regard to the state of the server.
+    fn check_login<'a>(&self, login: &Login<'a>) -> Result<CheckedLogin<'a>, Refusal> {
+        if login.revision != REVISION {
+            return Err(Refusal::new(format!("this server supports revision {REVISION}")));
+        }
+        let (username, game) = login.check().map_err(|error| Refusal::new(error.to_string()))?;
+        if !self.config.games.iter().any(|known| known == game) {
+            return Err(Refusal::new(game_refusal(&self.config.games, game)));
+        }
+        match (self.config.encryption, login.key) {
+            (EncryptionPolicy::Plain, Some(_)) => return Err(Refusal::new("this server does not support encryption")),
+            (EncryptionPolicy::Encrypted, None) => return Err(Refusal::new("this server requires encryption")),
+            _ => {}
+        }
+        let offer = login.key.map(KeyOffer::parse).transpose().map_err(|error| Refusal::new(error.to_string()))?;
+        let suite = offer.map(|offer| self.check_offer(offer)).transpose()?;
+        Ok(CheckedLogin { username, game, suite })
+    }
+
+    /// Chooses the slot that a login is promised. `own`: the slot that its address has already.
+    fn choose_slot(&mut self, now: Instant, trust: LoginTrust, own: Option<SlotIndex>) -> Option<SlotIndex> {
+        let half_open = &self.half_open;
+        // Promises to others are disregarded only if there is no slot without any.
+        let unpromised =
+            self.allocator.choose_unpromised(now, |index| half_open.is_promised(index, LoginTrust::Unknown));
+        let is_promised = |index| half_open.is_promised(index, trust);
+        let last_promise = |index| half_open.last_promise(index);
+        unpromised.or_else(|| self.allocator.choose(now, is_promised, own, last_promise))
     }
 
     /// Charges an encrypted login to the budget (W65), or answers it with a cookie (W83).
