@@ -207,6 +207,17 @@ impl Client {
         }
     }
 
+    /// Prepares [`close`](Self::close) for a caller that still has messages to hand over, and calls it after the last one. The
+    /// session ends 2 s from now at the latest (S28), and the client does not log in again, whatever ends the session before.
+    pub fn begin_close(&mut self, now: Instant) {
+        self.is_closing = true;
+        match &mut self.state {
+            State::Connected(connection) => connection.begin_close(now, ""),
+            State::LoggingIn(_) | State::WaitingToReconnect(_) => self.state = State::Closed,
+            State::Closed => {}
+        }
+    }
+
     /// Sets the interval at which the application reads datagrams, as a game loop does: a wait of up to one interval does not
     /// indicate a queue on the path. Zero by default: every datagram is read when it arrives.
     pub fn set_poll_interval(&mut self, interval: Duration) {

@@ -213,6 +213,15 @@ impl Endpoint {
         true
     }
 
+    /// Prepares [`disconnect`](Self::disconnect) for a caller that still has messages to hand over, and calls it after the last
+    /// one. The session ends with this reason 2 s from now at the latest (S28). Returns false if the player does not exist.
+    pub fn begin_disconnect(&mut self, now: Instant, player: PlayerId, reason: &str) -> bool {
+        let Some(slot) = self.slot(player) else { return false };
+        slot.connection.begin_close(now, reason);
+        self.update_slot(player.index);
+        true
+    }
+
     /// Sets the interval at which the application reads datagrams, as a game loop does: a wait of up to one interval does not
     /// indicate a queue on the path. Zero by default: every datagram is read when it arrives.
     pub fn set_poll_interval(&mut self, interval: Duration) {

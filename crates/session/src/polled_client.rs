@@ -144,12 +144,17 @@ impl PolledClient {
     }
 
     /// Ends the session: delivers the messages that are left, then disconnects. Call [`poll`](Self::poll) until
-    /// [`is_closed`](Self::is_closed): it takes a moment.
+    /// [`is_closed`](Self::is_closed): it takes a little more than 2 s at most.
     pub fn close(&mut self) {
+        let now = clock::now();
         let is_current = self.stream_session == self.client().session_count() && self.is_connected();
+        let client = self.driver.machine_mut();
         match &mut self.stream {
-            Some(stream) if is_current && !stream.is_flushed() => stream.close_reason = Some(String::new()),
-            _ => self.driver.machine_mut().close(clock::now()),
+            Some(stream) if is_current && !stream.is_flushed() => {
+                stream.close_reason = Some(String::new());
+                client.begin_close(now);
+            }
+            _ => client.close(now),
         }
     }
 

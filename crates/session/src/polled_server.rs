@@ -150,7 +150,7 @@ impl PolledServer {
             && endpoint.connection(player).is_some()
         {
             stream.close_reason = Some(reason.to_owned());
-            return true;
+            return endpoint.begin_disconnect(clock::now(), player, reason);
         }
         endpoint.disconnect(clock::now(), player, reason)
     }

@@ -232,6 +232,8 @@ impl ChannelClient {
             && session.is_open()
         {
             session.close(now, connection, "");
+            // Also if the session is lost before its queues are sent, the client does not log in again.
+            self.client.begin_close(now);
         } else {
             self.client.close(now);
         }

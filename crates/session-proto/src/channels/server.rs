@@ -333,7 +333,11 @@ impl ChannelServer {
             }
             Layer::Plain(session) => session.open(),
         });
-        let Some(new) = own.new.take().filter(|_| opened.is_some()) else { return false };
+        // A player whose session has ended has not joined.
+        if opened.is_none() {
+            return false;
+        }
+        let Some(new) = own.new.take() else { return false };
         events.push_back(ServerEvent::Connected(new));
         // Messages that arrived after the hello.
         if !std::mem::replace(&mut own.has_message_event, true) {
