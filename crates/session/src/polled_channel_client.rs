@@ -24,6 +24,7 @@ use std::{
 /// ```no_run
 /// use rallypoint_session::{
 ///     Channel, ChannelIndex, ChannelMessage, ChannelMode, ChannelTable, ClientConfig, ClientEvent, PolledChannelClient,
+///     SendError,
 /// };
 ///
 /// const CHAT: ChannelIndex = ChannelIndex::new(0).unwrap();
@@ -39,7 +40,9 @@ use std::{
 ///     while let Some(event) = client.next_event(&mut message) {
 ///         match event {
 ///             ClientEvent::Connected => {
-///                 client.send(CHAT, b"hello")?;
+///                 if let Err(error) = client.send(CHAT, b"hello") {
+///                     println!("not sent: {error}");
+///                 }
 ///             }
 ///             ClientEvent::Message if message.channel == CHAT => println!("{:?}", message.bytes),
 ///             ClientEvent::Disconnected(reason) => return Err(reason.into()),
@@ -48,8 +51,11 @@ use std::{
 ///         }
 ///     }
 ///     if client.is_connected() {
-///         // Only the newest position counts, so there is always room for one.
-///         client.send(POSITIONS, b"position")?;
+///         match client.send(POSITIONS, b"position") {
+///             // The queue is full: this position is skipped.
+///             Ok(_) | Err(SendError::WouldBlock) => {}
+///             Err(error) => return Err(error.into()),
+///         }
 ///     }
 ///     client.flush();
 ///     std::thread::sleep(std::time::Duration::from_millis(16));
