@@ -19,6 +19,7 @@ use std::{
     net::SocketAddr,
     time::{Duration, Instant},
 };
+use zeroize::Zeroize;
 
 /// Maximum number of events that wait to be polled.
 const MAX_EVENTS: usize = 64;
@@ -96,13 +97,15 @@ impl Client {
         now: Instant,
         server: SocketAddr,
         config: ClientConfig,
-        seed: [u8; 32],
+        mut seed: [u8; 32],
     ) -> Result<Self, SessionConfigError> {
         config.validate()?;
+        let rng = SecretRng::new(seed);
+        seed.zeroize();
         let mut client = Self {
             config,
             server,
-            rng: SecretRng::new(seed),
+            rng,
             state: State::Closed,
             events: VecDeque::new(),
             has_message_event: false,
@@ -231,6 +234,11 @@ impl Client {
     /// drawn from then on (W66). `rallypoint-session` calls it now and then.
     pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
         self.rng.mix(entropy);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn rng(&self) -> &SecretRng {
+        &self.rng
     }
 
     /// [`poll_transmit`](Machine::poll_transmit), with a function that may hand messages over to the connection before.

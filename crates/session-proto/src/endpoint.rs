@@ -34,6 +34,7 @@ use std::{
     net::SocketAddr,
     time::{Duration, Instant},
 };
+use zeroize::Zeroize;
 
 /// Maximum number of events that wait to be polled. Beyond it, events that may be raised any number of times are dropped, and
 /// logins are not answered.
@@ -102,9 +103,10 @@ impl Endpoint {
     ///
     /// # Errors
     /// If a field of the configuration is out of range.
-    pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Result<Self, SessionConfigError> {
+    pub fn new(config: EndpointConfig, mut seed: [u8; 32]) -> Result<Self, SessionConfigError> {
         config.validate()?;
         let mut rng = SecretRng::new(seed);
+        seed.zeroize();
         Ok(Self {
             slots: std::iter::repeat_with(|| None).take(config.max_players).collect(),
             player_count: 0,
@@ -236,6 +238,11 @@ impl Endpoint {
     /// drawn from then on (W66). `rallypoint-session` calls it now and then.
     pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
         self.rng.mix(entropy);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn rng(&self) -> &SecretRng {
+        &self.rng
     }
 
     /// Sets the replies to queries.

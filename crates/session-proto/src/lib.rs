@@ -50,6 +50,8 @@ mod endpoint;
 mod error;
 mod event;
 mod reason;
+#[cfg(test)]
+mod recorded_sessions;
 mod rng;
 mod stats;
 mod stream;

@@ -69,7 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
         if client.is_connected() {
-            drop(client.send(POSITIONS, &(positions as f32).to_le_bytes())); // skipped if there is no room
+            let _ = client.send(POSITIONS, &(positions as f32).to_le_bytes()); // skipped if there is no room
         }
         client.flush();
         sleep(FRAME);

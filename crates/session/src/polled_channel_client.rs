@@ -4,13 +4,14 @@ use crate::{
     ChannelMessage, ClientChannels, ClientOptions, ConnectError, SetupError,
     channel_options::check_stream,
     client_methods::polled_client_methods,
+    entropy_refresh::secret_bytes,
     polled_client::bind_client,
     socket_driver::{DriveState, SocketDriver},
 };
 use rallypoint_session_proto::{
     ChannelClient, ChannelClientConfig, ChannelIndex, ClientEvent, Connection, MessageId, SendError,
 };
-use rallypoint_udp::{UdpSocket, clock, entropy};
+use rallypoint_udp::{UdpSocket, clock};
 use std::{
     fmt,
     net::{SocketAddr, ToSocketAddrs},
@@ -93,7 +94,7 @@ impl PolledChannelClient {
         options.validate()?;
         let socket = bind_client(server, &options)?;
         let config = ChannelClientConfig { client: options.client, channels: channels.table, token: channels.token };
-        let client = ChannelClient::new(clock::now(), server, config, entropy::bytes()?)?;
+        let client = ChannelClient::new(clock::now(), server, config, *secret_bytes()?)?;
         Ok(Self {
             driver: SocketDriver::new(client, vec![Arc::new(socket)], options.link_conditions),
             next_event: None,

@@ -3,11 +3,12 @@
 use crate::{
     ClientOptions, ConnectError, SetupError,
     client_methods::polled_client_methods,
+    entropy_refresh::secret_bytes,
     frame_stream::FrameStream,
     socket_driver::{DriveState, SocketDriver},
 };
 use rallypoint_session_proto::{Client, ClientEvent, Connection, SendError};
-use rallypoint_udp::{BindError, UdpSocket, clock, entropy};
+use rallypoint_udp::{BindError, UdpSocket, clock};
 use std::{
     fmt,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs},
@@ -77,7 +78,7 @@ impl PolledClient {
         let game_suffix = options.game_suffix();
         options.client.game.push_str(game_suffix);
         let socket = bind_client(server, &options)?;
-        let client = Client::new(clock::now(), server, options.client, entropy::bytes()?)?;
+        let client = Client::new(clock::now(), server, options.client, *secret_bytes()?)?;
         Ok(Self {
             driver: SocketDriver::new(client, vec![Arc::new(socket)], options.link_conditions),
             max_stream_message: options.stream,
