@@ -59,6 +59,15 @@ fn problems(root: &Path) -> std::io::Result<Vec<String>> {
             if extension == "rs" {
                 code_problems(line, &mut problem);
             }
+            let is_shown = match line.trim_start() {
+                _ if in_code_block || name.components().any(|part| part.as_os_str() == "examples") => true,
+                line => line.starts_with("///") || line.starts_with("//!"),
+            };
+            if is_shown && ends_for_one_player(line) {
+                problem(
+                    "one player who leaves or is slow would end the program for all: handle the error of `send`".into(),
+                );
+            }
             if extension == "md" {
                 in_code_block ^= line.trim_start().starts_with("```");
                 let links = if in_code_block { Vec::new() } else { links(line) };
@@ -146,6 +155,14 @@ fn code_problems(line: &str, problem: &mut impl FnMut(String)) {
     for leftover in LEFTOVERS.iter().filter(|leftover| code.contains(**leftover)) {
         problem(format!("{leftover} was left in"));
     }
+}
+
+/// Whether a line passes on the error of a `send` that does not wait. An async client may: it has only itself to end.
+fn ends_for_one_player(line: &str) -> bool {
+    ["server.send(", "server.try_send(", "client.send(", "client.try_send("].iter().any(|call| {
+        let rest = line.split_once(call).map_or("", |(_, rest)| rest);
+        rest.contains(")?") || (call.starts_with("server") && rest.contains(").await?"))
+    })
 }
 
 /// The targets of the Markdown links in a line: `[text](target "title")` and `[name]: target`.
@@ -253,6 +270,29 @@ mod tests {
                 [format!("t.rs:1: {leftover} was left in")]
             );
         }
+    }
+
+    #[test]
+    fn examples_that_end_for_all_players_are_found() {
+        let sends = [
+            "server.send(new.player, b\"x\")",
+            "server.try_send(p, &m)",
+            "server.send(p, &m).await",
+            "client.send(&m)",
+        ];
+        for send in sends {
+            for (path, content) in [
+                ("docs/a.md", format!("```rust\n    {send}?;\n```\n")),
+                ("crates/session/examples/a.rs", format!("fn f() {{\n    drop({send}?);\n}}\n")),
+                ("crates/session/src/lib.rs", format!("//! ```\n//! {send}?;\n//! ```\n")),
+            ] {
+                let found = problems_of(path, &content);
+                assert_eq!(found.len(), 1, "{content}: {found:?}");
+            }
+            assert_eq!(problems_of("crates/ffi/src/lib.rs", format!("Ok({send}?)\n")), [""; 0]);
+            assert_eq!(problems_of("docs/a.md", format!("```rust\nif let Err(error) = {send} {{\n```\n")), [""; 0]);
+        }
+        assert_eq!(problems_of("docs/a.md", "```rust\nclient.send(b\"x\").await?;\n```\n"), [""; 0]);
     }
 
     #[test]

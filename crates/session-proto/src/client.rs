@@ -19,6 +19,7 @@ use std::{
     net::SocketAddr,
     time::{Duration, Instant},
 };
+use zeroize::Zeroize;
 
 /// Maximum number of events that wait to be polled.
 const MAX_EVENTS: usize = 64;
@@ -96,13 +97,15 @@ impl Client {
         now: Instant,
         server: SocketAddr,
         config: ClientConfig,
-        seed: [u8; 32],
+        mut seed: [u8; 32],
     ) -> Result<Self, SessionConfigError> {
         config.validate()?;
+        let rng = SecretRng::new(seed);
+        seed.zeroize();
         let mut client = Self {
             config,
             server,
-            rng: SecretRng::new(seed),
+            rng,
             state: State::Closed,
             events: VecDeque::new(),
             has_message_event: false,
@@ -207,6 +210,17 @@ impl Client {
         }
     }
 
+    /// Prepares [`close`](Self::close) for a caller that still has messages to hand over, and calls it after the last one. The
+    /// session ends 2 s from now at the latest (S28), and the client does not log in again, whatever ends the session before.
+    pub fn begin_close(&mut self, now: Instant) {
+        self.is_closing = true;
+        match &mut self.state {
+            State::Connected(connection) => connection.begin_close(now, ""),
+            State::LoggingIn(_) | State::WaitingToReconnect(_) => self.state = State::Closed,
+            State::Closed => {}
+        }
+    }
+
     /// Sets the interval at which the application reads datagrams, as a game loop does: a wait of up to one interval does not
     /// indicate a queue on the path. Zero by default: every datagram is read when it arrives.
     pub fn set_poll_interval(&mut self, interval: Duration) {
@@ -220,6 +234,11 @@ impl Client {
     /// drawn from then on (W66). `rallypoint-session` calls it now and then.
     pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
         self.rng.mix(entropy);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn rng(&self) -> &SecretRng {
+        &self.rng
     }
 
     /// [`poll_transmit`](Machine::poll_transmit), with a function that may hand messages over to the connection before.

@@ -45,7 +45,7 @@ pub(crate) use redundancy::CopyBudget;
 pub(crate) use source::Source;
 
 use crate::{ConnectionConfig, ConnectionStats, DisconnectReason, SendError};
-use closing::{PeerClose, State};
+use closing::{PeerClose, PreparedClose, State};
 use congestion::CongestionController;
 use decryption_failures::DecryptionFailures;
 use delay_limit::DelayLimit;
@@ -110,6 +110,8 @@ pub struct Connection {
     state: State,
     /// Set while the peer seems to have disconnected.
     peer_close: Option<PeerClose>,
+    /// Set while the layer above hands over what is left before the session is closed.
+    prepared_close: Option<Box<PreparedClose>>,
     send: SendSide,
     receive: ReceiveSide,
     rtt: RttEstimator,
@@ -242,6 +244,7 @@ impl Connection {
             path: Path::new(now, peer),
             state: State::Open,
             peer_close: None,
+            prepared_close: None,
             send: SendSide {
                 buffer: SendBuffer::new(first, config.window, reserve),
                 early_acks: EarlyAckFilter::new(Some(login_rtt)),

@@ -31,6 +31,13 @@ const SEALED: usize = 80;
 /// Length of an X25519 key, and so of the first part of the server's field.
 const ENC: usize = 32;
 
+/// Maximum length of what an HMAC is computed of: a step of HPKE with the results of two key agreements, its labels, and an info of
+/// 42 bytes takes less.
+const MAX_HMAC_INPUT: usize = 192;
+
+/// Maximum number of parts of an info: that of a step of HPKE.
+const MAX_INFO_PARTS: usize = 7;
+
 /// Names the keys of messages from the client to the server.
 const TO_SERVER: &[u8] = b"c2s";
 
@@ -122,11 +129,23 @@ pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
     out
 }
 
+/// The HMAC of the concatenated parts, of at most [`MAX_HMAC_INPUT`] bytes.
+///
+/// The library returns the HMAC of several parts in a `Tag`, which is `Copy` and therefore not wiped. So the parts are put
+/// together, and the result is written to where it is wiped.
 pub(crate) fn hmac_sha256(key: &[u8], parts: &[&[u8]]) -> Secret {
-    let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, key));
-    parts.iter().for_each(|part| context.update(part));
+    let mut input = Zeroizing::new([0; MAX_HMAC_INPUT]);
+    let mut length = 0;
+    for part in parts {
+        // In range: all parts have a fixed or a bounded length.
+        input[length..length + part.len()].copy_from_slice(part);
+        length += part.len();
+    }
+    let key = hmac::Key::new(hmac::HMAC_SHA256, key);
     let mut out = Secret::default();
-    out.copy_from_slice(context.sign().as_ref());
+    let signed = hmac::sign_to_buffer(&key, &input[..length], &mut out[..]);
+    // It fails only if the output is too short. A secret of zeros would be worse than a panic.
+    assert!(signed.is_ok(), "the HMAC of {length} bytes failed");
     out
 }
 
@@ -137,12 +156,11 @@ pub(crate) fn hkdf_extract(salt: &[u8], parts: &[&[u8]]) -> Secret {
 
 /// The first block of HKDF-Expand of RFC 5869: no key here is longer than its 32 bytes.
 pub(crate) fn hkdf_expand(prk: &Secret, info: &[&[u8]]) -> Secret {
-    let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &prk[..]));
-    info.iter().for_each(|part| context.update(part));
-    context.update(&[1]);
-    let mut out = Secret::default();
-    out.copy_from_slice(context.sign().as_ref());
-    out
+    let mut parts: [&[u8]; MAX_INFO_PARTS + 1] = [&[]; MAX_INFO_PARTS + 1];
+    // In range: no caller has more parts.
+    parts[..info.len()].copy_from_slice(info);
+    parts[info.len()] = &[1];
+    hmac_sha256(&prk[..], &parts[..=info.len()])
 }
 
 #[cfg(test)]

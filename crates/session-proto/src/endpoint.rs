@@ -34,6 +34,7 @@ use std::{
     net::SocketAddr,
     time::{Duration, Instant},
 };
+use zeroize::Zeroize;
 
 /// Maximum number of events that wait to be polled. Beyond it, events that may be raised any number of times are dropped, and
 /// logins are not answered.
@@ -102,9 +103,10 @@ impl Endpoint {
     ///
     /// # Errors
     /// If a field of the configuration is out of range.
-    pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Result<Self, SessionConfigError> {
+    pub fn new(config: EndpointConfig, mut seed: [u8; 32]) -> Result<Self, SessionConfigError> {
         config.validate()?;
         let mut rng = SecretRng::new(seed);
+        seed.zeroize();
         Ok(Self {
             slots: std::iter::repeat_with(|| None).take(config.max_players).collect(),
             player_count: 0,
@@ -213,6 +215,15 @@ impl Endpoint {
         true
     }
 
+    /// Prepares [`disconnect`](Self::disconnect) for a caller that still has messages to hand over, and calls it after the last
+    /// one. The session ends with this reason 2 s from now at the latest (S28). Returns false if the player does not exist.
+    pub fn begin_disconnect(&mut self, now: Instant, player: PlayerId, reason: &str) -> bool {
+        let Some(slot) = self.slot(player) else { return false };
+        slot.connection.begin_close(now, reason);
+        self.update_slot(player.index);
+        true
+    }
+
     /// Sets the interval at which the application reads datagrams, as a game loop does: a wait of up to one interval does not
     /// indicate a queue on the path. Zero by default: every datagram is read when it arrives.
     pub fn set_poll_interval(&mut self, interval: Duration) {
@@ -227,6 +238,11 @@ impl Endpoint {
     /// drawn from then on (W66). `rallypoint-session` calls it now and then.
     pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
         self.rng.mix(entropy);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn rng(&self) -> &SecretRng {
+        &self.rng
     }
 
     /// Sets the replies to queries.

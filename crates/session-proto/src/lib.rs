@@ -26,7 +26,9 @@
 //! }
 //! let Some(ServerEvent::Connected(new)) = server.poll_event() else { panic!("no player connected") };
 //! assert_eq!(new.username, "alice");
-//! server.send(now, new.player, b"welcome")?;
+//! if let Err(error) = server.send(now, new.player, b"welcome") {
+//!     println!("{}: {error}", new.username); // the player has left, or its window is full: the others are served all the same
+//! }
 //! while server.poll_transmit(now, &mut bytes).is_some() {
 //!     client.handle_datagram(now, server_addr, &std::mem::take(&mut bytes));
 //! }
@@ -48,6 +50,8 @@ mod endpoint;
 mod error;
 mod event;
 mod reason;
+#[cfg(test)]
+mod recorded_sessions;
 mod rng;
 mod stats;
 mod stream;

@@ -7,7 +7,7 @@
 use crate::crypto::{Secret, StaticKey, hmac_sha256};
 use rallypoint_wire::session::{Rand, Uid};
 use std::fmt;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 /// The use of a state: separate inputs of the same HMAC.
 const OUTPUT: &[u8] = b"output";
@@ -20,8 +20,16 @@ pub(crate) struct SecretRng {
 }
 
 impl SecretRng {
-    pub fn new(seed: [u8; 32]) -> Self {
-        Self { state: Zeroizing::new(seed) }
+    pub fn new(mut seed: [u8; 32]) -> Self {
+        let state = Zeroizing::new(seed);
+        seed.zeroize();
+        Self { state }
+    }
+
+    /// What an attacker has who reads the memory.
+    #[cfg(test)]
+    pub fn copy(&self) -> Self {
+        Self { state: self.state.clone() }
     }
 
     /// Mixes entropy into the state. It may be known to an attacker, as long as the state is not.

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::*;
-use rallypoint_netsim::{FilterAction, Link, Network, Node};
+use rallypoint_netsim::{FilterAction, Link, Network, Node, Rng};
 use rallypoint_session_proto::{ClientConfig, DisconnectReason, Encryption, PlayerId, ServerEvent};
 use std::{cell::RefCell, net::SocketAddr, rc::Rc, time::Duration};
 
@@ -247,23 +247,36 @@ fn w54_a_new_player_at_the_port_of_a_vanished_one_is_served_at_once() {
     }
 }
 
-/// Exchanges the ports of two players without encryption, after an outage or without one. For each message that reached the wrong
-/// player: how long after the first datagram, and the first message, of its player from the new address it was handed over to
-/// the server, in milliseconds; negative if before.
-fn wrong_messages(seed: u64, rtt: u64, outage: Duration, traffic: Traffic) -> Vec<[i64; 2]> {
-    let mut household = Household::connect(seed, path(rtt, 0.0), &Encryption::Plain, 2, traffic);
+/// Exchanges the ports of players without encryption, after an outage or without one. `loss` is the share of datagrams that are lost
+/// from then on. For each message that reached the wrong player: how long after the first datagram, and the first message, of its
+/// player from the new address it was handed over to the server, in milliseconds; negative if before.
+fn wrong_messages(
+    seed: u64,
+    rtt: u64,
+    outage: Duration,
+    traffic: Traffic,
+    order: &'static [usize],
+    loss: f64,
+) -> Vec<[i64; 2]> {
+    let count = order.len();
+    let mut household = Household::connect(seed, path(rtt, 0.0), &Encryption::Plain, count, traffic);
     let server = household.server;
     let is_cut_off = !outage.is_zero();
     let first_after = household.frame + 1;
     household.net.isolate(server, is_cut_off);
     household.play(outage / 2);
-    household.exchange_ports(&[1, 0]);
+    household.exchange_ports(order);
     household.play(outage / 2);
     // When the first datagram, and the first message, of each address arrives.
-    let arrivals = Rc::new(RefCell::new([[None; 2]; 2]));
+    let arrivals = Rc::new(RefCell::new(vec![[None; 2]; count]));
     let log = arrivals.clone();
+    // Lost here, so that only datagrams are recorded that arrive.
+    let mut rng = Rng::new(seed);
     household.net.set_filter(move |packet| {
-        if let Some(number) = [port(0), port(1)].iter().position(|port| *port == packet.from) {
+        if rng.chance(loss) {
+            return FilterAction::Drop;
+        }
+        if let Some(number) = (0..count).find(|number| port(*number) == packet.from) {
             let arrival = packet.at + ms(rtt) / 2;
             log.borrow_mut()[number][0].get_or_insert(arrival);
             if packet.bytes[0] == forge::PLAIN {
@@ -278,14 +291,16 @@ fn wrong_messages(seed: u64, rtt: u64, outage: Duration, traffic: Traffic) -> Ve
     household.play(secs(12));
     household.net.run_for(secs(1));
     let mut wrong = Vec::new();
-    for number in 0..2 {
+    for number in 0..count {
         let of_others = household.received(number).into_iter().filter(|(player, _)| *player != number);
         for (player, frame) in of_others.filter(|(_, frame)| *frame >= first_after) {
             // Frames are 16,667 us apart.
             let handed_over = end.as_micros() as i64 + (i64::from(frame) - i64::from(last_before) - 1) * 16_667;
-            // The player has the port of the other one now.
-            let first = arrivals.borrow()[1 - player];
-            wrong.push(first.map(|at: Option<Duration>| (handed_over - at.unwrap().as_micros() as i64) / 1_000));
+            // The player has the port of another one now.
+            let first = arrivals.borrow()[order[player]];
+            // A player that has sent nothing since was still at its old address, as far as the server can know.
+            let late = |at: Duration| (handed_over - at.as_micros() as i64) / 1_000;
+            wrong.push(first.map(|at: Option<Duration>| at.map_or(i64::MIN, late)));
         }
     }
     wrong
@@ -297,7 +312,7 @@ fn w54_only_messages_sent_before_the_first_datagram_from_the_new_address_arrived
         for rtt in [20, 50, 200] {
             for outage in [Duration::ZERO, ms(500), secs(2), secs(6), secs(9)] {
                 for seed in 1..=3 {
-                    let wrong = wrong_messages(seed, rtt, outage, traffic);
+                    let wrong = wrong_messages(seed, rtt, outage, traffic, ORDERS[0], 0.0);
                     let latest = |kind: usize| wrong.iter().map(|late| late[kind]).max();
                     let context = format!(
                         "{traffic:?}, RTT {rtt} ms, {outage:?}, seed {seed}: {} wrong, the last {:?} ms after the first \
@@ -309,6 +324,22 @@ fn w54_only_messages_sent_before_the_first_datagram_from_the_new_address_arrived
                     println!("{context}");
                     assert!(latest(0).is_none_or(|late| late <= 0), "{context}");
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn w54_only_messages_sent_before_that_reach_the_wrong_one_of_several_players_on_a_lossy_network() {
+    for traffic in [Traffic::BothWays, Traffic::OnlyServer] {
+        for (seed, order) in (1..).zip(ORDERS) {
+            for outage in [Duration::ZERO, secs(2)] {
+                let wrong = wrong_messages(seed, 50, outage, traffic, order, 0.05);
+                let latest = wrong.iter().map(|late| late[0]).max();
+                let context =
+                    format!("{traffic:?}, {order:?}, {outage:?}: {} wrong, the last {latest:?} ms after", wrong.len());
+                println!("{context}");
+                assert!(latest.is_none_or(|late| late <= 0), "{context}");
             }
         }
     }

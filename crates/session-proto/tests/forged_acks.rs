@@ -17,7 +17,11 @@ struct Download {
 
 impl Download {
     fn start(encryption: Encryption) -> Self {
-        let mut pair = Pair::connect(5, Link::default().delay(ms(25)).bottleneck(16_000_000, 100_000), encryption);
+        Self::with_seed(5, encryption)
+    }
+
+    fn with_seed(seed: u64, encryption: Encryption) -> Self {
+        let mut pair = Pair::connect(seed, Link::default().delay(ms(25)).bottleneck(16_000_000, 100_000), encryption);
         let tap = Wiretap::attach(&mut pair.net);
         let mut download = Self { pair, tap, sent: 0 };
         download.run_for(secs(5), |_, _| {});
@@ -228,17 +232,21 @@ fn w63_forged_acks_over_an_outage_lose_no_message_of_a_game() {
 
 #[test]
 fn w63_forged_acks_over_an_outage_lose_no_message_of_a_download() {
-    let mut download = Download::start(Encryption::Plain);
-    let (client, server) = (download.pair.client, download.pair.server);
-    download.pair.net.partition(client, server, true);
-    download.run_for(ms(1_500), |pair, newest| {
-        // Everything that was sent within the last 100 ms.
-        for first in (newest.saturating_sub(500)..newest).step_by(60) {
-            pair.net.inject(CLIENT, SERVER, &number_list(ACK, first..(first + 60).min(newest)));
-        }
-    });
-    download.pair.net.partition(client, server, false);
-    download.finish();
+    for (seed, encryption) in
+        [(5, Encryption::Plain), (5, Encryption::Encrypted), (6, Encryption::Encrypted), (7, Encryption::Encrypted)]
+    {
+        let mut download = Download::with_seed(seed, encryption);
+        let (client, server) = (download.pair.client, download.pair.server);
+        download.pair.net.partition(client, server, true);
+        download.run_for(ms(1_500), |pair, newest| {
+            // Everything that was sent within the last 100 ms.
+            for first in (newest.saturating_sub(500)..newest).step_by(60) {
+                pair.net.inject(CLIENT, SERVER, &number_list(ACK, first..(first + 60).min(newest)));
+            }
+        });
+        download.pair.net.partition(client, server, false);
+        download.finish();
+    }
 }
 
 #[test]

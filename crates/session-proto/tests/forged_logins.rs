@@ -4,7 +4,7 @@ use crate::common;
 
 use common::*;
 use rallypoint_netsim::{FilterAction, Link, Node, Rng};
-use rallypoint_session_proto::{Encryption, EndpointConfig};
+use rallypoint_session_proto::{Encryption, EndpointConfig, StaticKey};
 use std::{net::SocketAddr, time::Duration};
 
 fn login(name: &str, encrypted: bool) -> Vec<u8> {
@@ -69,10 +69,57 @@ fn s14_a_flood_of_encrypted_logins_locks_no_player_out() {
     flood(true, false);
 }
 
+/// Where the honest players are.
+#[derive(Clone, Copy, Debug)]
+enum Homes {
+    /// Each in a network (/24) of its own.
+    Networks,
+    /// All in one network (/24).
+    OneNetwork,
+    /// All at one address.
+    OneAddress,
+}
+
+impl Homes {
+    fn address(self, number: u8) -> SocketAddr {
+        match self {
+            Self::Networks => ([20, number, 0, 1], 1_000).into(),
+            Self::OneNetwork => ([20, 0, 0, 1 + number], 1_000).into(),
+            Self::OneAddress => ([20, 0, 0, 1], 1_000 + u16::from(number)).into(),
+        }
+    }
+}
+
+/// The honest players, and what the server answers.
+#[derive(Clone, Copy)]
+struct Setting {
+    /// Number of encrypted logins that are answered per second.
+    limit: u32,
+    /// Whether the clients know cookies (W83).
+    cookies: bool,
+    homes: Homes,
+    is_pinned: bool,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self { limit: 400, cookies: true, homes: Homes::Networks, is_pinned: false }
+    }
+}
+
 /// 60 honest encrypted logins within a second, while `flood` sends 4,000 forged ones per second, one every 250 us: ten times
 /// what is answered. Returns how many of them succeed within 5 s. Without `cookies`, the clients do not know them (W83).
-fn honest_logins(seed: u64, cookies: bool, mut flood: impl FnMut(&mut Pair, u64)) -> usize {
-    let config = EndpointConfig { encrypted_logins: 400, ..server_config() };
+fn honest_logins(seed: u64, cookies: bool, flood: impl FnMut(&mut Pair, u64)) -> usize {
+    honest_logins_in(Setting { cookies, ..Setting::default() }, seed, flood)
+}
+
+/// [`honest_logins`] in another setting.
+fn honest_logins_in(setting: Setting, seed: u64, mut flood: impl FnMut(&mut Pair, u64)) -> usize {
+    let Setting { limit, cookies, homes, is_pinned } = setting;
+    let key = StaticKey::from_bytes([9; 32]).unwrap();
+    let encryption = if is_pinned { Encryption::Pinned(key.public()) } else { Encryption::Encrypted };
+    let config =
+        EndpointConfig { encrypted_logins: limit, max_per_address: 64, static_key: Some(key), ..server_config() };
     let link = Link::default().delay(ms(25)).jitter(ms(5));
     let mut pair = Pair::start(seed, link, config, client_config(Encryption::Plain));
     if !cookies {
@@ -86,9 +133,9 @@ fn honest_logins(seed: u64, cookies: bool, mut flood: impl FnMut(&mut Pair, u64)
         flood(&mut pair, round);
         if round >= 2_000 && round % 67 == 0 && clients.len() < 60 {
             let number = clients.len() as u8;
-            let config = client_config(Encryption::Encrypted);
+            let config = client_config(encryption.clone());
             let client = ClientApp::new(pair.net.now(), SERVER.into(), config, 10 + number);
-            clients.push(pair.net.add(([20, number, 0, 1], 1_000), client));
+            clients.push(pair.net.add(homes.address(number), client));
         }
         pair.net.run_for(Duration::from_micros(250));
     }
@@ -216,6 +263,42 @@ fn w83_honest_encrypted_logins_succeed_during_an_imitating_flood_from_few_networ
 fn w83_honest_encrypted_logins_succeed_during_an_imitating_flood_from_their_own_networks() {
     assert_honest_logins_succeed(1, Sources::HonestNetworks);
     assert_honest_logins_succeed(2, Sources::HonestAddresses);
+}
+
+/// 57 of 60 honest logins succeed during a flood of `per_round` datagrams every 250 us that imitates clients.
+fn assert_logins_succeed_in(setting: Setting, per_round: u64, sources: Sources) {
+    let succeeded = honest_logins_in(setting, 31, |pair, round| inject_imitated(pair, round, per_round, sources));
+    println!("{sources:?}: {succeeded} of 60");
+    assert!(succeeded >= 57, "{sources:?}: {succeeded} of 60");
+}
+
+#[test]
+fn w83_honest_logins_from_one_network_succeed_during_a_flood() {
+    let setting = Setting { homes: Homes::OneNetwork, ..Setting::default() };
+    assert_logins_succeed_in(setting, 1, Sources::Anywhere);
+    assert_logins_succeed_in(setting, 1, Sources::HonestNetworks);
+}
+
+#[test]
+fn w83_honest_logins_from_one_address_succeed_during_a_flood() {
+    let setting = Setting { homes: Homes::OneAddress, ..Setting::default() };
+    assert_logins_succeed_in(setting, 1, Sources::Anywhere);
+}
+
+#[test]
+fn w83_honest_pinned_logins_succeed_during_a_flood() {
+    assert_logins_succeed_in(Setting { is_pinned: true, ..Setting::default() }, 1, Sources::Anywhere);
+}
+
+#[test]
+fn w83_honest_logins_succeed_during_a_flood_of_20_000_per_second_with_the_default_limit() {
+    let setting = Setting { limit: server_config().encrypted_logins, ..Setting::default() };
+    assert_logins_succeed_in(setting, 5, Sources::Anywhere);
+}
+
+#[test]
+fn w83_honest_logins_succeed_during_a_flood_of_forty_times_the_limit() {
+    assert_logins_succeed_in(Setting::default(), 4, Sources::Anywhere);
 }
 
 #[test]

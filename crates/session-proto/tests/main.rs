@@ -19,6 +19,7 @@ mod channels_property;
 mod channels_tokens;
 mod ciphers;
 mod closing;
+mod closing_with_queues;
 mod common;
 mod crowded_link;
 mod download_start_and_end;

@@ -5,7 +5,7 @@ use crate::common;
 
 use common::*;
 use rallypoint_netsim::{Link, Network, Node};
-use rallypoint_session_proto::{ClientConfig, ClientEvent, DisconnectReason, Encryption, LoginError};
+use rallypoint_session_proto::{ClientConfig, ClientEvent, DisconnectReason, Encryption, EndpointConfig, LoginError};
 use std::net::SocketAddr;
 
 /// A server with 64 slots and players that reconnect.
@@ -21,9 +21,18 @@ fn reconnecting(encryption: Encryption) -> ClientConfig {
 
 impl Crowd {
     fn connect(seed: u64, encryption: &Encryption, addrs: impl Iterator<Item = SocketAddr>) -> Self {
+        Self::connect_to(server_config(), seed, encryption, addrs)
+    }
+
+    fn connect_to(
+        config: EndpointConfig,
+        seed: u64,
+        encryption: &Encryption,
+        addrs: impl Iterator<Item = SocketAddr>,
+    ) -> Self {
         let mut net = Network::new(seed);
         net.set_default_link(Link::default().delay(ms(25)));
-        let server = net.add(SERVER, ServerApp::new(server_config()));
+        let server = net.add(SERVER, ServerApp::new(config));
         let mut clients = Vec::new();
         for (number, addr) in addrs.enumerate() {
             let app =
@@ -94,12 +103,37 @@ fn s17_all_players_are_back_after_an_outage_whatever_the_number_of_free_slots() 
 }
 
 #[test]
+fn s17_all_players_of_a_full_server_with_255_slots_are_back_after_an_outage() {
+    for encryption in [Encryption::Plain, Encryption::Encrypted] {
+        let config = EndpointConfig { max_players: 255, ..server_config() };
+        let mut crowd = Crowd::connect_to(config, 1, &encryption, (0..255).map(own_address));
+        crowd.outage(11);
+        crowd.net.run_for(secs(5));
+        assert_eq!((crowd.connected(), crowd.players()), (255, 255), "{encryption:?}");
+    }
+}
+
+#[test]
+fn w35_40_players_behind_one_address_are_back_after_an_outage() {
+    // As many slots as players, or more; and an address that may have just as many sessions, or more.
+    for (max_players, max_per_address) in [(40, 40), (64, 40), (64, 64)] {
+        for encryption in [Encryption::Plain, Encryption::Encrypted] {
+            let config = EndpointConfig { max_players, max_per_address, ..server_config() };
+            let mut crowd = Crowd::connect_to(config, 2, &encryption, (0..40).map(shared_address));
+            crowd.outage(11);
+            crowd.net.run_for(secs(5));
+            let back = (crowd.connected(), crowd.players());
+            assert_eq!(back, (40, 40), "{encryption:?}, {max_players} slots, {max_per_address} per address");
+        }
+    }
+}
+
+#[test]
 fn w50_players_with_new_ports_are_back_when_their_old_sessions_have_timed_out() {
     // The router has restarted as well: 20 new ports of an address that may have 32 sessions, on a server with 24 slots.
     let mut net = Network::new(5);
     net.set_default_link(Link::default().delay(ms(25)));
-    let server = net
-        .add(SERVER, ServerApp::new(rallypoint_session_proto::EndpointConfig { max_players: 24, ..server_config() }));
+    let server = net.add(SERVER, ServerApp::new(EndpointConfig { max_players: 24, ..server_config() }));
     let mut clients = Vec::new();
     for number in 0..20 {
         let app = ClientApp::new(net.now(), SERVER.into(), reconnecting(Encryption::Plain), number);

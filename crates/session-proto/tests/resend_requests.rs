@@ -54,6 +54,39 @@ fn w60_one_message_far_ahead_draws_few_requests_from_a_client() {
     }
 }
 
+/// Bytes of any kind that a client of a plain session sends within 9 s, when `count` datagrams of 12 bytes are spoofed, one every
+/// 20 ms, with numbers from `first` on.
+fn upstream(first: u32, count: u32) -> u64 {
+    let (mut pair, _) = start(server_config(), client_config(Encryption::Plain));
+    pair.net.run_for(secs(1));
+    let before = pair.net.counters(pair.client, pair.server).sent.bytes;
+    let end = pair.net.now() + secs(9);
+    for number in first..first + count {
+        // The kind, the checksum, the number, the length, and one byte of a message.
+        let message = [&number.to_le_bytes()[..], &[1, 0], b"!"].concat();
+        let spoofed = [&[PLAIN][..], &crc(&message).to_le_bytes(), &message].concat();
+        assert_eq!(spoofed.len(), 12);
+        pair.net.inject(SERVER, CLIENT, &spoofed);
+        pair.net.run_for(ms(20));
+    }
+    pair.net.run_until(end);
+    pair.net.counters(pair.client, pair.server).sent.bytes - before
+}
+
+#[test]
+fn w60_spoofed_datagrams_draw_few_bytes_of_any_kind_from_a_client() {
+    let idle = upstream(0, 0);
+    // Far ahead, just ahead, and beyond the window.
+    for first in [3_600, 5, 5_000] {
+        // An ack, a request, and a message that shows where the client is (W54).
+        let one = upstream(first, 1).saturating_sub(idle);
+        assert!(one <= 10 + 18 + 24, "{one} bytes for a datagram with number {first}");
+        // Mostly acks, which name the last messages again.
+        let many = upstream(first, 450).saturating_sub(idle);
+        assert!(many <= 4 * 450 * 12, "{many} bytes for 450 datagrams from number {first} on");
+    }
+}
+
 #[test]
 fn w60_a_lossy_path_draws_fewer_bytes_of_requests_than_of_data() {
     let (mut pair, tap) = start(server_config(), client_config(Encryption::Encrypted));

@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         client.poll();
         while let Some(event) = client.next_event(&mut message) {
             match event {
-                ClientEvent::Connected => drop(client.send(CHAT, b"hello")?),
+                ClientEvent::Connected => drop(client.send(CHAT, b"hello")),
                 ClientEvent::Message if message.channel == POSITIONS => {
                     dots = decode(&message.bytes);
                     frames += 1;

@@ -1,7 +1,8 @@
 //! Fresh entropy for the secrets of later logins, drawn at intervals (W66).
 
-use rallypoint_udp::entropy;
+use rallypoint_udp::{EntropyError, entropy};
 use std::time::{Duration, Instant};
+use zeroize::Zeroizing;
 
 /// Interval at which entropy is drawn.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -14,13 +15,20 @@ pub(crate) struct EntropyRefresh {
 
 impl EntropyRefresh {
     /// Entropy to mix in. `None` if it is not due yet, or if the operating system has none: the state is secret without it.
-    pub fn poll(&mut self, now: Instant) -> Option<[u8; 32]> {
+    pub fn poll(&mut self, now: Instant) -> Option<Zeroizing<[u8; 32]>> {
         if self.next.is_some_and(|next| now < next) {
             return None;
         }
         self.next = Some(now + INTERVAL);
-        entropy::bytes().ok()
+        secret_bytes().ok()
     }
+}
+
+/// 32 unpredictable bytes, which are wiped when they are dropped.
+pub(crate) fn secret_bytes() -> Result<Zeroizing<[u8; 32]>, EntropyError> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    entropy::fill(&mut bytes[..])?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -136,7 +136,7 @@ pub use rallypoint_udp::{BindError, EntropyError};
 pub fn generate_static_key() -> Result<StaticKey, EntropyError> {
     loop {
         // No 32 bytes are rejected today; if some were, others would be drawn.
-        if let Ok(key) = StaticKey::from_bytes(rallypoint_udp::entropy::bytes()?) {
+        if let Ok(key) = StaticKey::from_bytes(*entropy_refresh::secret_bytes()?) {
             return Ok(key);
         }
     }

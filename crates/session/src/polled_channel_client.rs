@@ -4,13 +4,14 @@ use crate::{
     ChannelMessage, ClientChannels, ClientOptions, ConnectError, SetupError,
     channel_options::check_stream,
     client_methods::polled_client_methods,
+    entropy_refresh::secret_bytes,
     polled_client::bind_client,
     socket_driver::{DriveState, SocketDriver},
 };
 use rallypoint_session_proto::{
     ChannelClient, ChannelClientConfig, ChannelIndex, ClientEvent, Connection, MessageId, SendError,
 };
-use rallypoint_udp::{UdpSocket, clock, entropy};
+use rallypoint_udp::{UdpSocket, clock};
 use std::{
     fmt,
     net::{SocketAddr, ToSocketAddrs},
@@ -24,6 +25,7 @@ use std::{
 /// ```no_run
 /// use rallypoint_session::{
 ///     Channel, ChannelIndex, ChannelMessage, ChannelMode, ChannelTable, ClientConfig, ClientEvent, PolledChannelClient,
+///     SendError,
 /// };
 ///
 /// const CHAT: ChannelIndex = ChannelIndex::new(0).unwrap();
@@ -39,7 +41,9 @@ use std::{
 ///     while let Some(event) = client.next_event(&mut message) {
 ///         match event {
 ///             ClientEvent::Connected => {
-///                 client.send(CHAT, b"hello")?;
+///                 if let Err(error) = client.send(CHAT, b"hello") {
+///                     println!("not sent: {error}");
+///                 }
 ///             }
 ///             ClientEvent::Message if message.channel == CHAT => println!("{:?}", message.bytes),
 ///             ClientEvent::Disconnected(reason) => return Err(reason.into()),
@@ -48,8 +52,11 @@ use std::{
 ///         }
 ///     }
 ///     if client.is_connected() {
-///         // Only the newest position counts, so there is always room for one.
-///         client.send(POSITIONS, b"position")?;
+///         match client.send(POSITIONS, b"position") {
+///             // The queue is full: this position is skipped.
+///             Ok(_) | Err(SendError::WouldBlock) => {}
+///             Err(error) => return Err(error.into()),
+///         }
 ///     }
 ///     client.flush();
 ///     std::thread::sleep(std::time::Duration::from_millis(16));
@@ -87,7 +94,7 @@ impl PolledChannelClient {
         options.validate()?;
         let socket = bind_client(server, &options)?;
         let config = ChannelClientConfig { client: options.client, channels: channels.table, token: channels.token };
-        let client = ChannelClient::new(clock::now(), server, config, entropy::bytes()?)?;
+        let client = ChannelClient::new(clock::now(), server, config, *secret_bytes()?)?;
         Ok(Self {
             driver: SocketDriver::new(client, vec![Arc::new(socket)], options.link_conditions),
             next_event: None,

@@ -3,13 +3,14 @@
 use crate::{
     ChannelMessage, ServerChannels, ServerOptions, SetupError,
     channel_options::check_stream,
+    entropy_refresh::secret_bytes,
     server_methods::polled_server_methods,
     socket_driver::{self, DriveState, SocketDriver},
 };
 use rallypoint_session_proto::{
     ChannelIndex, ChannelServer, ChannelServerConfig, MessageId, PlayerId, SendError, ServerEvent,
 };
-use rallypoint_udp::{UdpSocket, clock, entropy};
+use rallypoint_udp::{UdpSocket, clock};
 use std::{collections::VecDeque, fmt, sync::Arc, time::Instant};
 
 /// A [`PolledServer`](crate::PolledServer) whose sessions have channels: call [`poll`](Self::poll) once per frame; nothing happens
@@ -65,7 +66,7 @@ impl PolledChannelServer {
         let ServerChannels { table, decides_logins, plain_channel, .. } = channels;
         let config =
             ChannelServerConfig { endpoint: options.endpoint, channels: table, tokens, decides_logins, plain_channel };
-        let server = ChannelServer::new(now, config, entropy::bytes()?)?;
+        let server = ChannelServer::new(now, config, *secret_bytes()?)?;
         Ok(Self {
             driver: SocketDriver::new(server, sockets, options.link_conditions),
             readable: VecDeque::new(),

@@ -3,11 +3,12 @@
 use crate::{
     ClientOptions, ConnectError, SetupError,
     client_methods::polled_client_methods,
+    entropy_refresh::secret_bytes,
     frame_stream::FrameStream,
     socket_driver::{DriveState, SocketDriver},
 };
 use rallypoint_session_proto::{Client, ClientEvent, Connection, SendError};
-use rallypoint_udp::{BindError, UdpSocket, clock, entropy};
+use rallypoint_udp::{BindError, UdpSocket, clock};
 use std::{
     fmt,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs},
@@ -77,7 +78,7 @@ impl PolledClient {
         let game_suffix = options.game_suffix();
         options.client.game.push_str(game_suffix);
         let socket = bind_client(server, &options)?;
-        let client = Client::new(clock::now(), server, options.client, entropy::bytes()?)?;
+        let client = Client::new(clock::now(), server, options.client, *secret_bytes()?)?;
         Ok(Self {
             driver: SocketDriver::new(client, vec![Arc::new(socket)], options.link_conditions),
             max_stream_message: options.stream,
@@ -144,12 +145,17 @@ impl PolledClient {
     }
 
     /// Ends the session: delivers the messages that are left, then disconnects. Call [`poll`](Self::poll) until
-    /// [`is_closed`](Self::is_closed): it takes a moment.
+    /// [`is_closed`](Self::is_closed): it takes a little more than 2 s at most.
     pub fn close(&mut self) {
+        let now = clock::now();
         let is_current = self.stream_session == self.client().session_count() && self.is_connected();
+        let client = self.driver.machine_mut();
         match &mut self.stream {
-            Some(stream) if is_current && !stream.is_flushed() => stream.close_reason = Some(String::new()),
-            _ => self.driver.machine_mut().close(clock::now()),
+            Some(stream) if is_current && !stream.is_flushed() => {
+                stream.close_reason = Some(String::new());
+                client.begin_close(now);
+            }
+            _ => client.close(now),
         }
     }
 

@@ -2,13 +2,14 @@
 
 use crate::{
     ServerOptions, SetupError,
+    entropy_refresh::secret_bytes,
     player_streams::PlayerStreams,
     polled_client::copy_message,
     server_methods::polled_server_methods,
     socket_driver::{self, DriveState, SocketDriver},
 };
 use rallypoint_session_proto::{Connection, DisconnectReason, Endpoint, PlayerId, SendError, ServerEvent};
-use rallypoint_udp::{UdpSocket, clock, entropy};
+use rallypoint_udp::{UdpSocket, clock};
 use std::{collections::VecDeque, fmt, sync::Arc, time::Instant};
 
 /// A server for game loops: call [`poll`](Self::poll) once per frame; nothing happens in between.
@@ -66,7 +67,7 @@ impl PolledServer {
         let game_suffix = options.game_suffix();
         options.endpoint.games.iter_mut().for_each(|game| game.push_str(game_suffix));
         let sockets = socket_driver::listen(&options.listen, options.receive_buffer)?;
-        let endpoint = Endpoint::new(options.endpoint, entropy::bytes()?)?;
+        let endpoint = Endpoint::new(options.endpoint, *secret_bytes()?)?;
         Ok(Self {
             driver: SocketDriver::new(endpoint, sockets, options.link_conditions),
             readable: VecDeque::new(),
@@ -150,7 +151,7 @@ impl PolledServer {
             && endpoint.connection(player).is_some()
         {
             stream.close_reason = Some(reason.to_owned());
-            return true;
+            return endpoint.begin_disconnect(clock::now(), player, reason);
         }
         endpoint.disconnect(clock::now(), player, reason)
     }

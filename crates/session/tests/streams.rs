@@ -4,9 +4,10 @@ use crate::common;
 
 use common::{Pair, client_options, server_options, until};
 use rallypoint_session::{
-    ClientEvent, ClientOptions, Encryption, LoginError, PolledClient, PolledServer, SendError, ServerEvent,
-    ServerOptions,
+    ClientEvent, ClientOptions, DisconnectReason, Encryption, LinkConditions, LoginError, PolledClient, PolledServer,
+    SendError, ServerEvent, ServerOptions,
 };
+use std::time::Duration;
 
 fn stream_options(max_message: usize) -> (ServerOptions, ClientOptions) {
     let server = ServerOptions { stream: Some(max_message), ..server_options() };
@@ -57,6 +58,49 @@ fn s33_messages_that_are_left_are_delivered_before_a_disconnect() {
     until("the client is disconnected", || {
         pair.poll();
         matches!(pair.client.next_event(&mut pair.message), Some(ClientEvent::Disconnected(_)))
+    });
+}
+
+/// Drops every datagram.
+fn outage() -> Option<LinkConditions> {
+    Some(LinkConditions { loss: 1.0, ..LinkConditions::default() })
+}
+
+/// A pair whose streams have more to send than fits, with an idle timeout that plays no part.
+fn full_pair() -> Pair {
+    let (mut server, mut client) = stream_options(1 << 20);
+    for connection in [&mut server.endpoint.connection, &mut client.client.connection] {
+        connection.window = 64;
+        connection.idle_timeout = Duration::from_mins(5);
+    }
+    client.client.reconnect = true;
+    Pair::new(server, client)
+}
+
+#[test]
+fn s28_a_client_whose_stream_cannot_be_sent_closes_for_good() {
+    let mut pair = full_pair();
+    pair.client.set_link_conditions(outage());
+    pair.client.send(&vec![7; 300_000]).unwrap();
+    pair.client.close();
+    until("the client is closed", || {
+        pair.poll();
+        let _ = pair.client.next_event(&mut pair.message);
+        pair.client.is_closed()
+    });
+    assert!(!pair.client.is_delivered());
+}
+
+#[test]
+fn s28_a_player_whose_stream_cannot_be_sent_is_disconnected() {
+    let mut pair = full_pair();
+    pair.client.set_link_conditions(outage());
+    pair.server.send(pair.player, &vec![7; 300_000]).unwrap();
+    assert!(pair.server.disconnect(pair.player, "enough"));
+    until("the player is gone", || {
+        pair.poll();
+        pair.server.next_event(&mut pair.message)
+            == Some(ServerEvent::Disconnected(pair.player, DisconnectReason::Closed))
     });
 }
 

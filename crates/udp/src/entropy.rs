@@ -23,6 +23,14 @@ pub fn bytes<const N: usize>() -> Result<[u8; N], EntropyError> {
     Ok(bytes)
 }
 
+/// Fills a buffer with random bytes: for secrets, which [`bytes`] would leave copies of.
+///
+/// # Errors
+/// As [`bytes`].
+pub fn fill(out: &mut [u8]) -> Result<(), EntropyError> {
+    getrandom::fill(out).map_err(EntropyError)
+}
+
 /// A random 64-bit number.
 ///
 /// # Errors

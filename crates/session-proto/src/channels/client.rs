@@ -18,6 +18,7 @@ use std::{
     net::SocketAddr,
     time::{Duration, Instant},
 };
+use zeroize::Zeroize;
 
 /// Maximum number of events that wait to be polled.
 const MAX_EVENTS: usize = 64;
@@ -75,7 +76,7 @@ impl ChannelClient {
         now: Instant,
         server: SocketAddr,
         config: ChannelClientConfig,
-        seed: [u8; 32],
+        mut seed: [u8; 32],
     ) -> Result<Self, SessionConfigError> {
         let ChannelClientConfig { mut client, channels, token } = config;
         if token.is_some() && !matches!(client.encryption, Encryption::Pinned(_)) {
@@ -84,9 +85,12 @@ impl ChannelClient {
         client.game.push_str(GAME_SUFFIX);
         // The hello comes first: from then on, messages are delivered on arrival.
         client.connection.ordered = true;
+        let window = client.connection.window;
+        let client = Client::new(now, server, client, seed);
+        seed.zeroize();
         Ok(Self {
-            window: client.connection.window,
-            client: Client::new(now, server, client, seed)?,
+            window,
+            client: client?,
             table: channels,
             token: token.map(|token| token.as_bytes().to_vec()).unwrap_or_default(),
             session: None,
@@ -232,6 +236,8 @@ impl ChannelClient {
             && session.is_open()
         {
             session.close(now, connection, "");
+            // Also if the session is lost before its queues are sent, the client does not log in again.
+            self.client.begin_close(now);
         } else {
             self.client.close(now);
         }

@@ -67,6 +67,7 @@ impl PlainSession {
     pub fn close(&mut self, now: Instant, connection: &mut Connection, reason: &str) {
         match self.state {
             State::Open => {
+                connection.begin_close(now, reason);
                 self.state = State::Closing(reason.to_owned());
                 self.fill(now, connection, usize::MAX);
             }

@@ -28,6 +28,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
+use zeroize::Zeroize;
 
 /// Maximum number of players who have left and whose last messages are not read. Beyond it the oldest are dropped.
 const MAX_ENDED: usize = SlotIndex::COUNT;
@@ -114,7 +115,7 @@ impl ChannelServer {
     ///
     /// # Errors
     /// If a field of the configuration is out of range, or tokens are to be verified without a static key.
-    pub fn new(now: Instant, config: ChannelServerConfig, seed: [u8; 32]) -> Result<Self, SessionConfigError> {
+    pub fn new(now: Instant, config: ChannelServerConfig, mut seed: [u8; 32]) -> Result<Self, SessionConfigError> {
         let ChannelServerConfig { mut endpoint, channels, tokens, decides_logins, plain_channel } = config;
         let has_mode = |channel| channels.get(channel).is_some_and(|known| known.mode == ChannelMode::ReliableOrdered);
         if let Some(channel) = plain_channel.filter(|channel| !has_mode(*channel)) {
@@ -133,13 +134,17 @@ impl ChannelServer {
         }
         // The hello comes first: from then on, messages are delivered on arrival.
         endpoint.connection.ordered = true;
+        let window = endpoint.connection.window;
+        let max_memory = endpoint.memory / 2;
+        let endpoint = Endpoint::new(endpoint, seed);
+        seed.zeroize();
         Ok(Self {
-            window: endpoint.connection.window,
+            window,
             plain_channel,
             memory: 0,
             has_replies: false,
-            max_memory: endpoint.memory / 2,
-            endpoint: Endpoint::new(endpoint, seed)?,
+            max_memory,
+            endpoint: endpoint?,
             table: channels,
             tokens,
             decides_logins,
@@ -333,7 +338,11 @@ impl ChannelServer {
             }
             Layer::Plain(session) => session.open(),
         });
-        let Some(new) = own.new.take().filter(|_| opened.is_some()) else { return false };
+        // A player whose session has ended has not joined.
+        if opened.is_none() {
+            return false;
+        }
+        let Some(new) = own.new.take() else { return false };
         events.push_back(ServerEvent::Connected(new));
         // Messages that arrived after the hello.
         if !std::mem::replace(&mut own.has_message_event, true) {

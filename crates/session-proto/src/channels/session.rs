@@ -16,9 +16,6 @@ use std::time::{Duration, Instant};
 /// Time for which a peer may take to send its hello.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Time for which queued messages are sent after the session is closed, before the connection delivers what it has (S28).
-const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
-
 /// One session with channels.
 #[derive(Debug)]
 pub(super) struct ChannelSession {
@@ -44,7 +41,6 @@ enum State {
     Open,
     /// The queues are sent, then the connection is closed.
     Closing {
-        until: Instant,
         reason: String,
     },
     /// The connection ends without the message layer.
@@ -106,7 +102,8 @@ impl ChannelSession {
         match self.state {
             State::Open => {
                 connection.wake_source();
-                self.state = State::Closing { until: now + FLUSH_TIMEOUT, reason: reason.to_owned() };
+                connection.begin_close(now, reason);
+                self.state = State::Closing { reason: reason.to_owned() };
                 self.finish_close(now, connection);
             }
             State::AwaitingHello { .. } | State::AwaitingDecision => {
@@ -260,13 +257,12 @@ impl ChannelSession {
     }
 
     fn finish_close(&mut self, now: Instant, connection: &mut Connection) {
-        let State::Closing { until, reason } = &self.state else { return };
-        if self.sender.is_empty() || now >= *until {
+        if let State::Closing { reason } = &self.state
+            && self.sender.is_empty()
+        {
             connection.close(now, reason);
             connection.set_source(Source::IDLE);
             self.state = State::Done;
-        } else {
-            connection.set_wake_at(*until);
         }
     }
 

@@ -17,6 +17,7 @@
 use crate::{KeyError, PublicKey};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use std::{fmt, str::FromStr, time::Instant};
+use zeroize::Zeroize;
 
 const VERSION: u8 = 1;
 const CONTEXT: &[u8] = b"rallypoint token 1";
@@ -114,8 +115,10 @@ impl TokenIssuer {
     ///
     /// # Errors
     /// If the cryptography library rejects them.
-    pub fn from_seed(seed: [u8; 32]) -> Result<Self, TokenError> {
-        Ed25519KeyPair::from_seed_unchecked(&seed).map(Self).map_err(|_| TokenError::Key)
+    pub fn from_seed(mut seed: [u8; 32]) -> Result<Self, TokenError> {
+        let pair = Ed25519KeyPair::from_seed_unchecked(&seed).map(Self).map_err(|_| TokenError::Key);
+        seed.zeroize();
+        pair
     }
 
     /// The key that servers verify tokens with.

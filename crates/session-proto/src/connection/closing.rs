@@ -5,7 +5,8 @@ use super::Connection;
 use crate::DisconnectReason;
 use std::time::{Duration, Instant};
 
-/// Maximum time for which a closing side keeps delivering the messages that are left (S28).
+/// Maximum time for which a closing side keeps delivering the messages that are left, those in the queues of a layer above
+/// included (S28).
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Number of disconnects that are sent, and their interval (S28).
@@ -47,10 +48,27 @@ pub(super) struct PeerClose {
     pub reason: String,
 }
 
+/// A close for which the layer above still hands messages over. It shares its time with the flush of the connection.
+#[derive(Debug)]
+pub(super) struct PreparedClose {
+    /// When the session is closed, whatever is left.
+    pub until: Instant,
+    text: String,
+}
+
 impl Connection {
     /// Delivers the messages that are left, sends disconnects with this text, and ends the session (S28).
     pub(crate) fn close(&mut self, now: Instant, text: &str) {
         self.start_closing(now, DisconnectReason::Closed, text.to_owned());
+    }
+
+    /// The layer above has messages that it will hand over before it calls [`close`](Self::close). If that takes longer than a
+    /// flush may take, the session is closed with this text all the same.
+    pub(crate) fn begin_close(&mut self, now: Instant, text: &str) {
+        if self.state == State::Open && self.prepared_close.is_none() {
+            let close = PreparedClose { until: now + FLUSH_TIMEOUT, text: text.to_owned() };
+            self.prepared_close = Some(Box::new(close));
+        }
     }
 
     /// Ends the session at once, without sending anything.
@@ -63,7 +81,8 @@ impl Connection {
 
     pub(super) fn start_closing(&mut self, now: Instant, reason: DisconnectReason, text: String) {
         if self.state == State::Open {
-            self.state = State::Flushing { until: now + FLUSH_TIMEOUT, reason, text };
+            let until = self.prepared_close.take().map_or(now + FLUSH_TIMEOUT, |close| close.until);
+            self.state = State::Flushing { until, reason, text };
             self.finish_flush(now);
         }
     }
@@ -73,12 +92,19 @@ impl Connection {
         if self.is_closed() {
             return;
         }
+        self.prepared_close = None;
         let text = reason.to_string();
         self.state = State::Disconnecting { left: DISCONNECTS, next: now, reason, text };
     }
 
     /// Starts to send disconnects if everything is delivered or the time for that is up.
     pub(super) fn finish_flush(&mut self, now: Instant) {
+        if self.prepared_close.as_ref().is_some_and(|close| now >= close.until)
+            && let Some(close) = self.prepared_close.take()
+        {
+            let reason = DisconnectReason::Closed;
+            self.state = State::Disconnecting { left: DISCONNECTS, next: now, reason, text: close.text };
+        }
         if let State::Flushing { until, reason, text } = &mut self.state
             && (self.send.buffer.unacked() == 0 || now >= *until)
         {

@@ -79,12 +79,6 @@ impl Connection {
         self.send.source = source;
     }
 
-    /// Asks for messages at this time at the latest.
-    pub(crate) fn set_wake_at(&mut self, at: Instant) {
-        let wake_at = &mut self.send.source.wake_at;
-        *wake_at = Some(wake_at.map_or(at, |earlier| earlier.min(at)));
-    }
-
     /// The number of the last message that was handed over.
     #[inline]
     pub(crate) fn last_number(&self) -> MessageNumber {

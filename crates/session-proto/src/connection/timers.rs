@@ -104,7 +104,7 @@ impl Connection {
         if let Some(close) = self.peer_close.take_if(|close| now >= close.until) {
             return self.end(DisconnectReason::ClosedByPeer(close.reason));
         }
-        if self.state == State::Open && self.is_expired(now, Timer::AckTimeout) {
+        if self.is_expired(now, Timer::AckTimeout) {
             return self.abort(now, DisconnectReason::AckTimeout);
         }
         self.events.unconfirmed |= self.path.expire_confirmation(now);
@@ -149,12 +149,15 @@ impl Connection {
         match timer {
             Timer::Idle => Some(self.liveness.last_received + self.config.idle_timeout),
             Timer::PathValidation => self.path.unvalidated_since().map(|since| since + self.config.idle_timeout),
+            // A session that is being closed ends sooner.
+            Timer::AckTimeout if !matches!(self.state, State::Open) => None,
             Timer::AckTimeout => self.liveness.awaiting_ack_since.map(|since| since + self.config.ack_timeout),
             Timer::Confirmation => self.path.confirmation_at(),
             Timer::AddressProof => self.address_proof_at(),
             Timer::Flush => match self.state {
                 State::Flushing { until, .. } => Some(until),
-                _ => None,
+                State::Open => self.prepared_close.as_ref().map(|close| close.until),
+                State::Disconnecting { .. } | State::Closed(_) => None,
             },
             Timer::PeerClose => self.peer_close.as_ref().map(|close| close.until),
             Timer::Keepalive => Some(self.liveness.last_sent + self.config.keepalive),

@@ -3,6 +3,7 @@
 use super::{Secret, sha256};
 use aws_lc_rs::agreement::{PrivateKey, UnparsedPublicKey, X25519, agree};
 use std::{fmt, str::FromStr, sync::Arc};
+use zeroize::Zeroize;
 
 /// The public half of a key: a server publishes it (`x-session-key`, E2), and a client pins it. Written as 64 hex digits.
 ///
@@ -74,8 +75,10 @@ impl StaticKey {
     ///
     /// # Errors
     /// If the cryptography library rejects them, which it does not for any 32 bytes today.
-    pub fn from_bytes(bytes: [u8; 32]) -> Result<Self, KeyError> {
-        Self::from_secret(Secret::new(bytes))
+    pub fn from_bytes(mut bytes: [u8; 32]) -> Result<Self, KeyError> {
+        let secret = Secret::new(bytes);
+        bytes.zeroize();
+        Self::from_secret(secret)
     }
 
     pub(crate) fn from_secret(bytes: Secret) -> Result<Self, KeyError> {
