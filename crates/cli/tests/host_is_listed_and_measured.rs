@@ -54,8 +54,13 @@ fn metrics_are_exported_for_prometheus() {
     let has_player = |text: &String| text.contains("\nrallypoint_session_players 1\n");
     let text = wait_for("a player is counted", || Some(get("/metrics")).filter(has_player));
     assert!(text.starts_with("HTTP/1.1 200 OK\r\ncontent-type: text/plain; version=0.0.4"), "{text}");
-    for name in ["session_logins_total{result=\"granted\"}", "unproven_bytes_total", "session_half_open", "build_info"]
-    {
+    for name in [
+        "session_logins_total{result=\"granted\"}",
+        "unproven_bytes_total",
+        "session_half_open",
+        "session_channel_errors_total{kind=\"table\"} 0",
+        "build_info",
+    ] {
         assert!(text.contains(&format!("\nrallypoint_{name}")), "{name}: {text}");
     }
     assert!(get("/").starts_with("HTTP/1.1 404"));

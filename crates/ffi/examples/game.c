@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FINISH = 20, MAX_PLAYERS = 8 };
+enum { FINISH = 20 };
 
 static int failed(const char *what) {
     char text[256];
@@ -14,14 +14,13 @@ static int failed(const char *what) {
 }
 
 static int serve(void) {
-    rp_server_config config = {.size = sizeof config, .game = "race", .listen = "127.0.0.1:0", .max_players = MAX_PLAYERS};
+    rp_server_config config = {.size = sizeof config, .game = "race", .listen = "127.0.0.1:0", .max_players = 8};
     rp_server server;
     if (rp_server_bind(&config, &server) < 0) return failed("bind");
     char text[1200];
     rp_server_local_address(server, 0, text, sizeof text);
     printf("listening %s\n", text);
     fflush(stdout);
-
     unsigned positions[256] = {0}, players[256] = {0}, count = 0, winner = 0;
     do {
         rp_event event;

@@ -70,6 +70,7 @@ pub struct Client {
     has_raised_unread: bool,
     copies: CopyBudget,
     poll_interval: Duration,
+    receive_delay: Option<Duration>,
     /// The application has closed the client: it does not reconnect.
     is_closing: bool,
     /// Number of undelivered messages of earlier sessions.
@@ -113,6 +114,7 @@ impl Client {
             has_raised_unread: false,
             copies: CopyBudget::default(),
             poll_interval: Duration::ZERO,
+            receive_delay: None,
             is_closing: false,
             undelivered: 0,
             backoff: Backoff::default(),
@@ -230,6 +232,13 @@ impl Client {
         }
     }
 
+    /// Sets how long the datagrams that are handled next have waited to be read, so that the round-trip time in the statistics is
+    /// that of the path (W82). `None`, the default, if that is not known: then half the interval of
+    /// [`set_poll_interval`](Self::set_poll_interval) is assumed.
+    pub fn set_receive_delay(&mut self, delay: Option<Duration>) {
+        self.receive_delay = delay;
+    }
+
     /// Mixes fresh entropy into the state from which secrets are drawn: a copy of an earlier state does not reveal what is
     /// drawn from then on (W66). `rallypoint-session` calls it now and then.
     pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
@@ -303,7 +312,10 @@ impl Client {
                 let input = data.seal_input(connection.index(), connection.uid());
                 connection.handle_data(now, data.number, data.sealed.as_bytes(), Some(&input), usize::MAX);
             }
-            ServerDatagram::Control(Control::Ack(numbers)) => connection.handle_ack(now, *numbers),
+            ServerDatagram::Control(Control::Ack(numbers)) => {
+                connection.set_receive_delay(self.receive_delay);
+                connection.handle_ack(now, *numbers);
+            }
             ServerDatagram::Control(Control::Resend(numbers)) => connection.handle_resend_request(now, *numbers),
             ServerDatagram::Control(Control::Keepalive) => connection.handle_keepalive(now),
             ServerDatagram::Control(Control::KeepaliveAck) => connection.handle_keepalive_ack(now),

@@ -361,6 +361,11 @@ impl Connection {
         Ok(())
     }
 
+    /// Sets how long the datagrams that are handled next have waited to be read.
+    pub(crate) fn set_receive_delay(&mut self, delay: Option<Duration>) {
+        self.rtt.set_receive_delay(delay);
+    }
+
     /// Sets the interval at which this side is polled, as in a game loop.
     pub(crate) fn set_poll_interval(&mut self, interval: Duration) {
         self.rtt.set_poll_interval(interval);

@@ -91,6 +91,7 @@ pub struct Endpoint {
     events: VecDeque<ServerEvent>,
     copies: CopyBudget,
     poll_interval: Duration,
+    receive_delay: Option<Duration>,
     /// Bytes of messages that are kept, of all connections.
     memory: usize,
     /// Bytes that a layer above keeps, of the same budget.
@@ -122,6 +123,7 @@ impl Endpoint {
             events: VecDeque::new(),
             copies: CopyBudget::default(),
             poll_interval: Duration::ZERO,
+            receive_delay: None,
             memory: 0,
             reserved: 0,
             stats: EndpointStats::default(),
@@ -232,6 +234,13 @@ impl Endpoint {
             self.poll_interval = interval;
             self.slots.iter_mut().flatten().for_each(|slot| slot.connection.set_poll_interval(interval));
         }
+    }
+
+    /// Sets how long the datagrams that are handled next have waited to be read, so that the round-trip time in the statistics is
+    /// that of the path (W82). `None`, the default, if that is not known: then half the interval of
+    /// [`set_poll_interval`](Self::set_poll_interval) is assumed.
+    pub fn set_receive_delay(&mut self, delay: Option<Duration>) {
+        self.receive_delay = delay;
     }
 
     /// Mixes fresh entropy into the state from which secrets are drawn: a copy of an earlier state does not reveal what is

@@ -52,6 +52,7 @@ mod slots_per_address;
 mod slower_path;
 mod statistics;
 mod statistics_grid;
+mod statistics_in_game_loops;
 mod thin_stream_after_rebinding;
 mod thin_streams;
 mod unread_messages;

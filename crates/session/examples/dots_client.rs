@@ -5,32 +5,29 @@
 //! Without a terminal it says hello, and ends when it has the map, a second of positions, and its own line.
 // xtask: not run
 
+#[path = "dots/canvas.rs"]
+mod canvas;
 #[path = "dots/protocol.rs"]
 mod protocol;
 #[path = "dots/screen.rs"]
 mod screen;
 
-use protocol::{CHAT, DOTS, FRAME, GAME, MAP, POSITIONS, decode, table};
+use canvas::Canvas;
+use protocol::{CHAT, DOTS, FRAME, GAME, MAP, MAP_BYTES, POSITIONS, decode, table};
 use rallypoint_session::{ChannelMessage, ClientConfig, ClientEvent, PolledChannelClient};
 use screen::{Key, Screen};
-use std::{
-    error::Error,
-    io::{IsTerminal, stdout},
-    time::Instant,
-};
+use std::io::{IsTerminal, stdout};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let server = args.next().ok_or("usage: dots_client HOST:PORT [NAME]")?;
     let name = args.next().unwrap_or_else(|| "guest".into());
-    let start = Instant::now();
     let mut client = PolledChannelClient::connect(server, ClientConfig::new(&name, GAME), table()?)?;
-    let is_terminal = stdout().is_terminal();
-    let mut screen = if is_terminal { Screen::open()? } else { Screen::default() };
+    let screen = if stdout().is_terminal() { Some(Screen::open()?) } else { None };
+    let mut canvas = Canvas::new();
     let mut message = ChannelMessage::default();
     let mut dots = Vec::new();
     let mut frames = 0u32;
-    let mut map_status = "waiting for the map".to_owned();
     loop {
         client.poll();
         while let Some(event) = client.next_event(&mut message) {
@@ -43,18 +40,15 @@ fn main() -> Result<(), Box<dyn Error>> {
                 // Whatever comes from the network is shown without control characters.
                 ClientEvent::Message if message.channel == CHAT => {
                     let line = String::from_utf8_lossy(&message.bytes);
-                    screen.chat.push(line.chars().filter(|c| !c.is_control()).collect());
+                    canvas.chat.push(line.chars().filter(|c| !c.is_control()).collect());
                 }
-                ClientEvent::Message if message.channel == MAP => {
-                    screen.map = String::from_utf8_lossy(&message.bytes).lines().map(str::to_owned).collect();
-                    map_status = format!("map: {} bytes after {:.1?}", message.bytes.len(), start.elapsed());
-                }
+                ClientEvent::Message if message.channel == MAP => canvas.add_strip(&message.bytes),
                 ClientEvent::Disconnected(reason) => return Err(reason.into()),
                 ClientEvent::LoginFailed(error) => return Err(error.into()),
                 _ => {}
             }
         }
-        while let Some(key) = if is_terminal { screen.key()? } else { None } {
+        while let Some(key) = screen.as_ref().map_or(Ok(None), |screen| screen.key(&mut canvas.input))? {
             match key {
                 Key::Direction(direction) => drop(client.send(POSITIONS, &direction.map(|d| d as u8))),
                 Key::Line(line) => drop(client.send(CHAT, line.as_bytes())),
@@ -63,16 +57,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         client.flush();
         let rtt = client.stats().and_then(|stats| stats.rtt).unwrap_or_default();
+        let loss = client.stats().map_or(0.0, |stats| stats.loss) * 100.0;
+        let map = format!("map {} of {MAP_BYTES} bytes", canvas.map_bytes);
         let status =
-            format!("{name} · {DOTS} dots · {frames} frames · round trip {rtt:.1?} · {map_status} · Esc leaves");
-        let is_greeted = screen.chat.iter().any(|line| *line == format!("{name}: hello"));
-        if client.is_closed() || (!is_terminal && frames >= 30 && is_greeted && !screen.map.is_empty()) {
+            format!("{name} · {DOTS} dots · {frames} frames · {rtt:.1?} · {loss:.0} % lost · {map} · Esc leaves");
+        let is_greeted = canvas.chat.iter().any(|line| *line == format!("{name}: hello"));
+        let is_complete = frames >= 30 && is_greeted && canvas.map_bytes == MAP_BYTES;
+        if client.is_closed() || (screen.is_none() && is_complete) {
             drop(screen);
             println!("{status}");
             return Ok(());
         }
-        if is_terminal {
-            screen.draw(&dots, &status)?;
+        if let Some(screen) = &screen {
+            screen.draw(&canvas, &dots, &status)?;
         }
         client.wait(FRAME);
     }

@@ -1,27 +1,25 @@
 //! Thirty dots that move; every player steers one of them. Positions are sequenced, chat is reliable, the map is bulk.
 //!
-//! `cargo run -p rallypoint-session --example dots_server 0.0.0.0:45555 [MAP]`, then dots_client in other terminals.
+//! `cargo run -p rallypoint-session --example dots_server 0.0.0.0:45555`, then dots_client in other terminals.
 // xtask: not run
 
 #[path = "dots/protocol.rs"]
 mod protocol;
+#[path = "dots/world.rs"]
+mod world;
 
-use protocol::{CHAT, DOTS, Dot, FRAME, GAME, MAP, POSITIONS, encode, start_positions, table};
+use protocol::{CHAT, DOTS, FRAME, GAME, MAP, POSITIONS, encode, table};
 use rallypoint_session::{ChannelMessage, EndpointConfig, PolledChannelServer, ServerEvent, ServerOptions};
 use std::{error::Error, thread::sleep};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut args = std::env::args().skip(1);
-    let listen = vec![args.next().ok_or("usage: dots_server ADDR:PORT [MAP]")?.parse()?];
-    let map = args.next().map_or(Ok(include_str!("dots/map.txt").to_owned()), std::fs::read_to_string)?;
-    let walls: Vec<&[u8]> = map.lines().map(str::as_bytes).collect();
+    let listen = vec![std::env::args().nth(1).ok_or("usage: dots_server ADDR:PORT")?.parse()?];
     let mut server =
         PolledChannelServer::bind(ServerOptions { listen, ..EndpointConfig::for_game(GAME).into() }, table()?)?;
     println!("listening: {}", server.local_addrs().next().ok_or("no address")?);
 
-    let mut dots = start_positions(&map);
-    let mut velocities: Vec<[f32; 2]> =
-        (0..DOTS).map(|n| [(n as f32 * 1.7).sin() * 0.5, (n as f32 * 2.9).cos() * 0.25]).collect();
+    let map = world::strips();
+    let (mut dots, mut velocities) = world::start();
     let mut names = vec![String::new(); 256];
     let mut message = ChannelMessage::default();
     loop {
@@ -34,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     say(&mut server, &format!("-- {} joined", new.username));
                     names[usize::from(slot)] = new.username;
                     // One player's failure is not the server's.
-                    if let Err(error) = server.send(new.player, MAP, map.as_bytes()) {
+                    if let Some(error) = map.iter().find_map(|strip| server.send(new.player, MAP, strip).err()) {
                         println!("{:?}: {error}", new.player);
                     }
                 }
@@ -46,25 +44,18 @@ fn main() -> Result<(), Box<dyn Error>> {
                 ServerEvent::Message(player) if message.bytes.len() == 2 => {
                     let direction =
                         [message.bytes[0], message.bytes[1]].map(|byte| f32::from(byte as i8).clamp(-1.0, 1.0));
-                    velocities[usize::from(player.index().get()) % DOTS] = [direction[0] * 0.6, direction[1] * 0.3];
+                    velocities[usize::from(player.index().get()) % DOTS] = direction.map(|d| d * 1.5);
                 }
                 ServerEvent::Disconnected(player, _) => {
                     let slot = usize::from(player.index().get());
                     dots[slot % DOTS].player = 255;
-                    velocities[slot % DOTS] = [0.4, 0.2];
+                    velocities[slot % DOTS] = [0.7, 0.4];
                     say(&mut server, &format!("-- {} left", names[slot]));
                 }
                 _ => {}
             }
         }
-        for (dot, velocity) in dots.iter_mut().zip(&mut velocities) {
-            let is_wall = |x: f32, y: f32| walls.get(y as usize).and_then(|row| row.get(x as usize)) != Some(&b' ');
-            velocity[0] *= if is_wall(dot.x + velocity[0], dot.y) { -1.0 } else { 1.0 };
-            velocity[1] *= if is_wall(dot.x, dot.y + velocity[1]) { -1.0 } else { 1.0 };
-            if !is_wall(dot.x + velocity[0], dot.y + velocity[1]) {
-                *dot = Dot { x: dot.x + velocity[0], y: dot.y + velocity[1], ..*dot };
-            }
-        }
+        world::advance(&mut dots, &mut velocities);
         // All players share one copy. One who has no room for it gets the next.
         server.broadcast(POSITIONS, encode(&dots), |_, _| {});
         server.flush();

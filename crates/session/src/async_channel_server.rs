@@ -4,7 +4,7 @@ use crate::{
     ChannelMessage, PolledChannelServer, ServerChannels, ServerOptions, SetupError,
     driver_task::{DriverTask, PolledSession},
     server_methods::async_server_methods,
-    server_task::{self, SHUTDOWN_TIMEOUT, ServerInterest},
+    server_task::{self, ServerInterest},
     socket_driver::DriveState,
 };
 use rallypoint_session_proto::{ChannelIndex, MessageId, NewPlayer, PlayerId, SendError, ServerEvent};
@@ -170,15 +170,6 @@ impl AsyncChannelServer {
         self.driver.command(|server| server.disconnect(player, reason))
     }
 
-    /// Disconnects all players with this reason, and waits until that is done, for a few seconds at most.
-    pub async fn shutdown(self, reason: &str) {
-        self.driver.command(|server| server.disconnect_all(reason));
-        let is_empty = self.driver.wait_for(ServerInterest::Empty, |server| (!server.has_sessions()).then_some(()));
-        // Queues are sent first; and a player may log in only now. So this may time out.
-        let _ = tokio::time::timeout(2 * SHUTDOWN_TIMEOUT, is_empty).await;
-        self.driver.stop().await;
-    }
-
     /// All players who are accepted.
     #[must_use]
     pub fn players(&self) -> Vec<PlayerId> {
@@ -190,6 +181,8 @@ impl AsyncChannelServer {
     pub fn has_channels(&self, player: PlayerId) -> bool {
         self.driver.with(|server| server.has_channels(player))
     }
+
+    const SHUTDOWN_TIMEOUT: Duration = PolledChannelServer::SHUTDOWN_TIMEOUT;
 
     async_server_methods!();
 

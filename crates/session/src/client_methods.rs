@@ -35,6 +35,23 @@ macro_rules! polled_client_methods {
             self.client().connection().map(rallypoint_session_proto::Connection::stats)
         }
 
+        /// The connection, while there is one: address, encryption, statistics.
+        #[must_use]
+        pub fn connection(&self) -> Option<&rallypoint_session_proto::Connection> {
+            self.client().connection()
+        }
+
+        /// Calls a function with the connection, if there is one. The async client has the same call.
+        pub fn with_connection<R>(&self, read: impl FnOnce(&rallypoint_session_proto::Connection) -> R) -> Option<R> {
+            self.connection().map(read)
+        }
+
+        /// Whether messages are encrypted, while there is a connection.
+        #[must_use]
+        pub fn is_encrypted(&self) -> Option<bool> {
+            self.with_connection(rallypoint_session_proto::Connection::is_encrypted)
+        }
+
         /// The server's address.
         #[must_use]
         pub fn server(&self) -> std::net::SocketAddr {
@@ -70,7 +87,7 @@ macro_rules! async_client_methods {
             self.driver
                 .wait_for(crate::client_task::ClientInterest::Closed, |client| client.is_closed().then_some(()))
                 .await;
-            let is_delivered = self.driver.with(|client| client.is_delivered());
+            let is_delivered = self.is_delivered();
             self.driver.stop().await;
             if is_delivered { Ok(()) } else { Err(crate::NotAcknowledged) }
         }
@@ -79,6 +96,24 @@ macro_rules! async_client_methods {
         #[must_use]
         pub fn stats(&self) -> Option<rallypoint_session_proto::ConnectionStats> {
             self.driver.with(|client| client.stats())
+        }
+
+        /// Calls a function with the connection, if there is one: address, encryption, statistics. It must not call the client.
+        pub fn with_connection<R>(&self, read: impl FnOnce(&rallypoint_session_proto::Connection) -> R) -> Option<R> {
+            self.driver.with(|client| client.with_connection(read))
+        }
+
+        /// Whether messages are encrypted, while there is a connection.
+        #[must_use]
+        pub fn is_encrypted(&self) -> Option<bool> {
+            self.driver.with(|client| client.is_encrypted())
+        }
+
+        /// Whether the server has acknowledged every message that was sent, in this session and in earlier ones. In channels,
+        /// messages that were replaced or have expired do not count.
+        #[must_use]
+        pub fn is_delivered(&self) -> bool {
+            self.driver.with(|client| client.is_delivered())
         }
 
         /// Whether messages can be sent.

@@ -109,6 +109,11 @@ impl<M: Machine> LinkConditioner<M> {
         &mut self.inner
     }
 
+    /// Whether there are conditions.
+    pub(crate) fn has_conditions(&self) -> bool {
+        self.link.is_some()
+    }
+
     /// Sets the conditions, or removes them with `None`. Datagrams that are held back are released at their time, with the
     /// next call of the machine; with `None` they are lost.
     pub fn set_conditions(&mut self, conditions: Option<LinkConditions>) {

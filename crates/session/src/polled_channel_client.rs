@@ -8,9 +8,7 @@ use crate::{
     polled_client::bind_client,
     socket_driver::{DriveState, SocketDriver},
 };
-use rallypoint_session_proto::{
-    ChannelClient, ChannelClientConfig, ChannelIndex, ClientEvent, Connection, MessageId, SendError,
-};
+use rallypoint_session_proto::{ChannelClient, ChannelClientConfig, ChannelIndex, ClientEvent, MessageId, SendError};
 use rallypoint_udp::{UdpSocket, clock};
 use std::{
     fmt,
@@ -150,12 +148,6 @@ impl PolledChannelClient {
     #[must_use]
     pub fn is_delivered(&self) -> bool {
         self.client().is_delivered()
-    }
-
-    /// The connection, while there is one: address, encryption, statistics.
-    #[must_use]
-    pub fn connection(&self) -> Option<&Connection> {
-        self.client().connection()
     }
 
     polled_client_methods!();

@@ -11,7 +11,12 @@ use rallypoint_session_proto::{
     ChannelIndex, ChannelServer, ChannelServerConfig, MessageId, PlayerId, SendError, ServerEvent,
 };
 use rallypoint_udp::{UdpSocket, clock};
-use std::{collections::VecDeque, fmt, sync::Arc, time::Instant};
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// A [`PolledServer`](crate::PolledServer) whose sessions have channels: call [`poll`](Self::poll) once per frame; nothing happens
 /// in between.
@@ -148,6 +153,9 @@ impl PolledChannelServer {
     pub fn has_channels(&self, player: PlayerId) -> bool {
         self.server().has_channels(player)
     }
+
+    /// The queues of the channels are sent first; then the session ends as one without channels does.
+    pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
     polled_server_methods!(ChannelMessage);
 }

@@ -10,7 +10,12 @@ use crate::{
 };
 use rallypoint_session_proto::{Connection, DisconnectReason, Endpoint, PlayerId, SendError, ServerEvent};
 use rallypoint_udp::{UdpSocket, clock};
-use std::{collections::VecDeque, fmt, sync::Arc, time::Instant};
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// A server for game loops: call [`poll`](Self::poll) once per frame; nothing happens in between.
 ///
@@ -156,6 +161,14 @@ impl PolledServer {
         endpoint.disconnect(clock::now(), player, reason)
     }
 
+    /// Ends all sessions, as [`disconnect`](Self::disconnect) does one.
+    pub fn disconnect_all(&mut self, reason: &str) {
+        let players: Vec<PlayerId> = self.players().collect();
+        for player in players {
+            self.disconnect(player, reason);
+        }
+    }
+
     /// All players.
     pub fn players(&self) -> impl Iterator<Item = PlayerId> {
         self.endpoint().players()
@@ -167,6 +180,9 @@ impl PolledServer {
         let connection = self.connection(player)?;
         Some(self.max_stream_message.unwrap_or(connection.max_message()))
     }
+
+    /// Messages are delivered for 2 s, and then three disconnects are sent (S28).
+    pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(2_500);
 
     polled_server_methods!(Vec<u8>);
 }
@@ -197,6 +213,11 @@ impl PolledServer {
     pub(crate) fn is_active(&self, player: PlayerId) -> bool {
         let endpoint = self.endpoint();
         endpoint.connection(player).is_some() || endpoint.is_readable(player)
+    }
+
+    /// Whether there are players.
+    pub(crate) fn has_sessions(&self) -> bool {
+        self.players().next().is_some()
     }
 
     /// Whether there is room for a message to this player, or no connection to wait for.

@@ -4,7 +4,7 @@ use crate::{
     PolledServer, ServerOptions, SetupError,
     driver_task::{DriverTask, PolledSession},
     server_methods::async_server_methods,
-    server_task::{self, SHUTDOWN_TIMEOUT, ServerInterest},
+    server_task::{self, ServerInterest},
     socket_driver::DriveState,
 };
 use rallypoint_session_proto::{Connection, NewPlayer, PlayerId, SendError, ServerEvent};
@@ -69,7 +69,7 @@ impl PolledSession for PolledServer {
             ServerInterest::Event => self.has_event(),
             ServerInterest::Message(player) => self.connection(player).is_none_or(Connection::is_readable),
             ServerInterest::Room(player, ()) => self.is_writable_or_closed(player),
-            ServerInterest::Empty => self.players().next().is_none(),
+            ServerInterest::Empty => !self.has_sessions(),
         }
     }
 }
@@ -135,21 +135,6 @@ impl SessionServer {
         self.driver.command(|server| server.disconnect(player, reason))
     }
 
-    /// Disconnects all players with this reason, and waits until that is done, for little more than 2 s at most.
-    pub async fn shutdown(self, reason: &str) {
-        self.driver.command(|server| {
-            let players: Vec<_> = server.players().collect();
-            for player in players {
-                server.disconnect(player, reason);
-            }
-        });
-        let is_empty =
-            self.driver.wait_for(ServerInterest::Empty, |server| server.players().next().is_none().then_some(()));
-        // A player may log in only now, so this may time out.
-        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, is_empty).await;
-        self.driver.stop().await;
-    }
-
     /// All players.
     #[must_use]
     pub fn players(&self) -> Vec<PlayerId> {
@@ -161,6 +146,8 @@ impl SessionServer {
     pub fn max_message(&self, player: PlayerId) -> Option<usize> {
         self.driver.with(|server| server.max_message(player))
     }
+
+    const SHUTDOWN_TIMEOUT: Duration = PolledServer::SHUTDOWN_TIMEOUT;
 
     async_server_methods!();
 }

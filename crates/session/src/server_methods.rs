@@ -57,6 +57,55 @@ macro_rules! polled_server_methods {
             self.driver.machine().connection(player)
         }
 
+        /// Calls a function with a player's connection, if there is one. The async server has the same call.
+        pub fn with_connection<R>(
+            &self,
+            player: crate::PlayerId,
+            read: impl FnOnce(&crate::Connection) -> R,
+        ) -> Option<R> {
+            self.connection(player).map(read)
+        }
+
+        /// The current address of a player. A player can claim the address of another host, so use
+        /// [`validated_addr`](Self::validated_addr) for anything with consequences for an address.
+        #[must_use]
+        pub fn peer_addr(&self, player: crate::PlayerId) -> Option<std::net::SocketAddr> {
+            self.with_connection(player, crate::Connection::peer)
+        }
+
+        /// The last validated address of a player: at first that of the login (S31).
+        #[must_use]
+        pub fn validated_addr(&self, player: crate::PlayerId) -> Option<std::net::SocketAddr> {
+            self.with_connection(player, crate::Connection::validated_peer)
+        }
+
+        /// Whether a player's messages are encrypted.
+        #[must_use]
+        pub fn is_encrypted(&self, player: crate::PlayerId) -> Option<bool> {
+            self.with_connection(player, crate::Connection::is_encrypted)
+        }
+
+        /// Disconnects all players with this reason, and returns when that is done, after a few seconds at most. For the end of a
+        /// program: a game loop that goes on calls [`disconnect_all`](Self::disconnect_all), and then [`poll`](Self::poll).
+        pub fn shutdown(mut self, reason: &str) {
+            self.disconnect_all(reason);
+            let deadline = rallypoint_udp::clock::now() + Self::SHUTDOWN_TIMEOUT;
+            loop {
+                self.poll();
+                // Events are read and dropped: unread ones would keep the sessions of players who have left.
+                while self.has_event() {
+                    self.events.clear();
+                    self.readable.clear();
+                }
+                let left = deadline.saturating_duration_since(rallypoint_udp::clock::now());
+                // Queues are sent first; and a player may log in only now. So this may time out.
+                if !self.has_sessions() || left.is_zero() {
+                    return;
+                }
+                self.wait(left);
+            }
+        }
+
         /// Counters of the whole server.
         #[must_use]
         pub fn endpoint_stats(&self) -> crate::EndpointStats {
@@ -94,23 +143,49 @@ macro_rules! async_server_methods {
             self.driver.with(|server| server.stats(player))
         }
 
+        /// Calls a function with a player's connection, if there is one: address, encryption, statistics. It must not call the
+        /// server.
+        pub fn with_connection<R>(
+            &self,
+            player: crate::PlayerId,
+            read: impl FnOnce(&crate::Connection) -> R,
+        ) -> Option<R> {
+            self.driver.with(|server| server.with_connection(player, read))
+        }
+
         /// The current address of a player. A player can claim the address of another host, so use
         /// [`validated_addr`](Self::validated_addr) for anything with consequences for an address.
         #[must_use]
         pub fn peer_addr(&self, player: crate::PlayerId) -> Option<std::net::SocketAddr> {
-            self.driver.with(|server| Some(server.connection(player)?.peer()))
+            self.with_connection(player, crate::Connection::peer)
         }
 
         /// The last validated address of a player: at first that of the login (S31).
         #[must_use]
         pub fn validated_addr(&self, player: crate::PlayerId) -> Option<std::net::SocketAddr> {
-            self.driver.with(|server| Some(server.connection(player)?.validated_peer()))
+            self.with_connection(player, crate::Connection::validated_peer)
         }
 
         /// Whether a player's messages are encrypted.
         #[must_use]
         pub fn is_encrypted(&self, player: crate::PlayerId) -> Option<bool> {
-            self.driver.with(|server| Some(server.connection(player)?.is_encrypted()))
+            self.with_connection(player, crate::Connection::is_encrypted)
+        }
+
+        /// Ends all sessions, also of players who are not accepted yet, as [`disconnect`](Self::disconnect) does one.
+        pub fn disconnect_all(&self, reason: &str) {
+            self.driver.command(|server| server.disconnect_all(reason));
+        }
+
+        /// Disconnects all players with this reason, and waits until that is done, for a few seconds at most.
+        pub async fn shutdown(self, reason: &str) {
+            self.disconnect_all(reason);
+            let is_empty = self
+                .driver
+                .wait_for(crate::server_task::ServerInterest::Empty, |server| (!server.has_sessions()).then_some(()));
+            // Queues are sent first; and a player may log in only now. So this may time out.
+            let _ = tokio::time::timeout(Self::SHUTDOWN_TIMEOUT, is_empty).await;
+            self.driver.stop().await;
         }
 
         /// Counters of the whole server.

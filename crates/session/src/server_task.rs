@@ -6,10 +6,7 @@ use crate::{
 };
 use rallypoint_session_proto::PlayerId;
 use rallypoint_udp::{BindError, SocketKind};
-use std::{net::SocketAddr, time::Duration};
-
-/// Maximum duration of a shutdown: messages are delivered for 2 s, and then three disconnects are sent (S28).
-pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(2_500);
+use std::net::SocketAddr;
 
 /// The condition that a caller of an async server waits for.
 #[derive(Clone, Copy, PartialEq)]

@@ -9,6 +9,9 @@ pub(crate) trait SessionMachine: Machine {
     /// Sets the interval at which a game loop polls.
     fn set_poll_interval(&mut self, interval: Duration);
 
+    /// Sets how long the next datagram has waited to be read, if that is known.
+    fn set_receive_delay(&mut self, delay: Option<Duration>);
+
     /// Mixes fresh entropy into the state from which later secrets are drawn (W66).
     fn mix_entropy(&mut self, entropy: &[u8; 32]);
 }
@@ -19,6 +22,10 @@ macro_rules! impl_session_machine {
             fn set_poll_interval(&mut self, interval: Duration) {
                 // The inherent method: it takes precedence over that of the trait.
                 <$machine>::set_poll_interval(self, interval);
+            }
+
+            fn set_receive_delay(&mut self, delay: Option<Duration>) {
+                <$machine>::set_receive_delay(self, delay);
             }
 
             fn mix_entropy(&mut self, entropy: &[u8; 32]) {

@@ -15,6 +15,10 @@ use std::{
 /// Maximum number of times that the sockets are emptied, and of batches that are sent, in one call.
 const MAX_ROUNDS: usize = 16;
 
+/// Interval of calls from which on the system reports when datagrams arrived, which costs some instructions each: in a game loop they
+/// wait for the next frame, and the round-trip time in the statistics would be longer by that (W82).
+const MIN_TIMED_INTERVAL: Duration = Duration::from_millis(1);
+
 /// Moves datagrams between a state machine and its sockets.
 pub(crate) struct SocketDriver<M> {
     machine: LinkConditioner<M>,
@@ -28,6 +32,8 @@ pub(crate) struct SocketDriver<M> {
     last_driven: Instant,
     entropy: EntropyRefresh,
     poll_interval: PollInterval,
+    /// Whether the system reports when datagrams arrived, or was asked to.
+    has_receive_times: bool,
     /// Made by the first call that waits: games that only poll, and the async API, do without.
     poller: Option<Poller>,
 }
@@ -60,6 +66,7 @@ impl<M: SessionMachine> SocketDriver<M> {
             last_driven: clock::now(),
             entropy: EntropyRefresh::default(),
             poll_interval: PollInterval::default(),
+            has_receive_times: false,
             poller: None,
         }
     }
@@ -108,6 +115,12 @@ impl<M: SessionMachine> SocketDriver<M> {
         let now = clock::now();
         let interval = self.poll_interval.record(now);
         self.machine_mut().set_poll_interval(interval);
+        if interval >= MIN_TIMED_INTERVAL && !self.has_receive_times {
+            self.has_receive_times = true;
+            for socket in &self.sockets {
+                socket.enable_receive_times();
+            }
+        }
         now
     }
 
@@ -176,6 +189,12 @@ impl<M: SessionMachine> SocketDriver<M> {
             }
             for datagram in self.received.iter().filter(|datagram| !datagram.is_truncated()) {
                 self.local_addrs.record(datagram.from, datagram.local);
+                if self.has_receive_times {
+                    // Datagrams that a simulated network holds back do not arrive now.
+                    let received_at = datagram.received_at.filter(|_| !self.machine.has_conditions());
+                    let delay = received_at.map(|at| now.saturating_duration_since(at));
+                    self.machine.inner_mut().set_receive_delay(delay);
+                }
                 self.machine.handle_datagram(now, datagram.from, datagram.bytes);
             }
             has_more |= self.received.is_full();

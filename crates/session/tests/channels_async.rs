@@ -5,7 +5,8 @@ use crate::common;
 use common::{client_options, server_options};
 use rallypoint_session::{
     AsyncChannelClient, AsyncChannelServer, Channel, ChannelIndex, ChannelMessage, ChannelMode, ChannelTable,
-    ClientEvent, ConnectError, Encryption, LoginError, PlayerId, SendError, ServerChannels, ServerEvent,
+    ClientEvent, ConnectError, Connection, DisconnectReason, Encryption, LoginError, PlayerId, SendError,
+    ServerChannels, ServerEvent,
 };
 use std::sync::Arc;
 
@@ -104,4 +105,27 @@ async fn a_server_decides_on_players_and_shuts_down_with_a_reason() {
     assert_eq!(message.bytes, b"last words");
     let end = client.recv(&mut message).await.unwrap_err();
     assert!(end.to_string().contains("good night"), "{end}");
+}
+
+#[tokio::test]
+async fn the_state_of_connections_is_read_as_in_a_game_loop() {
+    let (server, client, player) = connect().await;
+    assert!(client.is_delivered());
+    client.send(CHAT, b"hello").await.unwrap();
+    assert!(!client.is_delivered());
+    let mut message = ChannelMessage::default();
+    assert!(server.recv(player, &mut message).await);
+    while !client.is_delivered() {
+        client.next_event(&mut message).await;
+    }
+    assert_eq!(client.with_connection(Connection::cipher), server.with_connection(player, Connection::cipher));
+    assert_eq!(client.is_encrypted(), Some(true));
+    assert_eq!(
+        server.with_connection(player, Connection::peer).map(|addr| addr.port()),
+        Some(client.local_addr().port())
+    );
+    server.disconnect_all("the round is over");
+    assert_eq!(client.recv(&mut message).await, Err(DisconnectReason::ClosedByPeer("the round is over".into())));
+    assert_eq!(client.with_connection(Connection::is_encrypted), None);
+    server.shutdown("good night").await;
 }

@@ -5,8 +5,9 @@ use crate::common;
 use common::{all_encryptions, client_options, key, server_options, until};
 use rallypoint_session::{
     Channel, ChannelFault, ChannelIndex, ChannelMessage, ChannelMode, ChannelTable, ClientChannels, ClientEvent,
-    ConnectError, Encryption, LoginError, PlayerId, PolledChannelClient, PolledChannelServer, PolledClient,
-    PolledServer, SendError, ServerChannels, ServerEvent, SessionConfigError, SetupError, TokenError, TokenIssuer,
+    ConnectError, Connection, DisconnectReason, Encryption, LoginError, PlayerId, PolledChannelClient,
+    PolledChannelServer, PolledClient, PolledServer, SendError, ServerChannels, ServerEvent, SessionConfigError,
+    SetupError, TokenError, TokenIssuer,
 };
 use std::{
     net::SocketAddr,
@@ -245,4 +246,34 @@ fn closing_sends_what_is_queued_and_reports_that_it_was_acknowledged() {
         pair.client.is_closed()
     });
     assert!(pair.client.is_delivered());
+}
+
+#[test]
+fn the_state_of_connections_is_read_as_in_async_programs() {
+    let (pair, player) = Pair::connected(Encryption::Encrypted);
+    let Pair { server, client, .. } = &pair;
+    assert!(client.is_delivered());
+    assert_eq!(client.with_connection(Connection::cipher), server.with_connection(player, Connection::cipher));
+    assert_eq!((client.is_encrypted(), server.is_encrypted(player)), (Some(true), Some(true)));
+    assert_eq!(server.peer_addr(player).map(|addr| addr.port()), Some(client.local_addr().port()));
+    assert_eq!(server.validated_addr(player), server.peer_addr(player));
+}
+
+#[test]
+fn a_server_shuts_down_with_a_reason_when_its_queues_are_sent() {
+    let (Pair { mut server, mut client, mut message }, player) = Pair::connected(Encryption::Encrypted);
+    server.send(player, MAP, &[7; 300_000]).unwrap();
+    let player = std::thread::spawn(move || {
+        let mut received = 0;
+        loop {
+            client.poll();
+            match client.next_event(&mut message) {
+                Some(ClientEvent::Message) => received += message.bytes.len(),
+                Some(ClientEvent::Disconnected(reason)) => return (received, reason),
+                _ => client.wait(std::time::Duration::from_secs(1)),
+            }
+        }
+    });
+    server.shutdown("good night");
+    assert_eq!(player.join().unwrap(), (300_000, DisconnectReason::ClosedByPeer("good night".into())));
 }

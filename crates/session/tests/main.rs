@@ -4,6 +4,7 @@ mod async_api;
 mod channels_async;
 mod channels_polled;
 mod common;
+mod dots_screen;
 mod examples;
 mod link_conditions;
 mod no_allocation;

@@ -132,6 +132,13 @@ fn exposition(stats: &EndpointStats) -> String {
     for (result, count) in logins {
         family.sample(&[("result", result)], count);
     }
+    let help = "Sessions with channels that ended because of the player: another table of channels, a token that is not valid, or \
+                bytes that are no messages.";
+    let mut family = out.family("rallypoint_session_channel_errors_total", MetricKind::Counter, help);
+    let errors = [("table", stats.tables_refused), ("token", stats.tokens_refused), ("fault", stats.channel_faults)];
+    for (kind, count) in errors {
+        family.sample(&[("kind", kind)], count);
+    }
     let help = "Queries not answered because of the byte budget.";
     out.counter("rallypoint_session_queries_refused_total", help, stats.queries_refused);
     let help = "Bytes sent to addresses that are not validated: an upper bound of what forged source addresses can cause \

@@ -249,6 +249,11 @@ impl ChannelClient {
         self.client.set_poll_interval(interval);
     }
 
+    /// Sets how long the datagrams that are handled next have waited to be read; see [`Client::set_receive_delay`].
+    pub fn set_receive_delay(&mut self, delay: Option<Duration>) {
+        self.client.set_receive_delay(delay);
+    }
+
     /// Mixes fresh entropy into the state from which secrets are drawn; see [`Client::mix_entropy`].
     pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
         self.client.mix_entropy(entropy);

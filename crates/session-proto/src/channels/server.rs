@@ -382,6 +382,11 @@ impl ChannelServer {
         self.endpoint.set_poll_interval(interval);
     }
 
+    /// Sets how long the datagrams that are handled next have waited to be read; see [`Endpoint::set_receive_delay`].
+    pub fn set_receive_delay(&mut self, delay: Option<Duration>) {
+        self.endpoint.set_receive_delay(delay);
+    }
+
     /// Mixes fresh entropy into the state from which secrets are drawn; see [`Endpoint::mix_entropy`].
     pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
         self.endpoint.mix_entropy(entropy);

@@ -113,16 +113,13 @@ impl PendingAcks {
     /// Appends the ack.
     pub fn emit(&mut self, now: Instant, out: &mut Vec<u8>) {
         let mut list = NumberListBuf::new();
-        let count = self.pending.len().min(MAX_NUMBERS);
+        let count = self.count_for_ack();
         let pending = self.pending.iter().take(count);
         // Late ones come first, and further occurrences take the place of repetitions.
-        let mut extra = MAX_NUMBERS - count;
         let mut occurrences = 0;
         for late in pending.clone().filter(|pending| pending.is_late) {
-            let more = (late.occurrences() - 1).min(extra);
-            extra -= more;
-            occurrences += more;
-            (0..=more).for_each(|_| {
+            occurrences += late.occurrences() - 1;
+            (0..late.occurrences()).for_each(|_| {
                 list.push(late.number);
             });
         }
@@ -145,6 +142,18 @@ impl PendingAcks {
         }
         self.last_emitted = now;
         Control::Ack(list.as_list()).emit(out);
+    }
+
+    /// Number of pending numbers for which an ack has room, each as often as it is named. A peer whose acks were lost resends all that
+    /// they named: if each of those were named only once, what arrived would count as lost (W82).
+    fn count_for_ack(&self) -> usize {
+        let mut room = MAX_NUMBERS;
+        let fits = |pending: &&Arrivals| {
+            let left = room.checked_sub(pending.occurrences());
+            room = left.unwrap_or(0);
+            left.is_some()
+        };
+        self.pending.iter().take_while(fits).count()
     }
 
     fn push(&mut self, now: Instant, arrivals: Arrivals, is_urgent: bool) {

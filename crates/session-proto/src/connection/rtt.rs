@@ -103,6 +103,8 @@ pub(crate) struct RttEstimator {
     backoff: u32,
     /// How long a datagram may wait on this side to be read.
     poll_interval: Duration,
+    /// How long the datagrams that are handled now have waited, if it is known.
+    receive_delay: Option<Duration>,
     /// What the statistics show.
     meter: RttMeter,
 }
@@ -140,6 +142,7 @@ impl RttEstimator {
             ambiguous_since: None,
             backoff: 0,
             poll_interval: Duration::ZERO,
+            receive_delay: None,
             meter: RttMeter::new(),
         }
     }
@@ -153,7 +156,7 @@ impl RttEstimator {
     /// `longest` that of the first. `is_dense`: messages are sent so often that the ack of a single one may wait for the next.
     pub fn sample_burst(&mut self, now: Instant, rtt: Duration, longest: Duration, count: u32, is_dense: bool) {
         let rtt = rtt.clamp(MIN_SAMPLE, MAX_SAMPLE);
-        self.meter.add(now, rtt, is_dense && count < 2);
+        self.meter.add(now, rtt.saturating_sub(self.receive_delay()), is_dense && count < 2);
         self.update(now, rtt, longest, count);
     }
 
@@ -310,10 +313,20 @@ impl RttEstimator {
         self.poll_interval = interval;
     }
 
-    /// The round-trip time for the statistics, if it was measured: the median of the last ones (W82). What was measured before a
-    /// forgery was found may be too short.
+    /// The datagrams that are handled next have waited for this long to be read; `None` if that is not known.
+    pub fn set_receive_delay(&mut self, delay: Option<Duration>) {
+        self.receive_delay = delay;
+    }
+
+    /// How long an ack has waited on this side: half a frame, if nothing better is known.
+    fn receive_delay(&self) -> Duration {
+        self.receive_delay.unwrap_or(self.poll_interval / 2)
+    }
+
+    /// The round-trip time for the statistics, if it was measured: the median of the last ones, without waiting on this side (W82).
+    /// What was measured before a forgery was found may be too short.
     pub fn shown(&self) -> Option<Duration> {
-        self.meter.median().map(|median| median.max(self.base()))
+        self.meter.median().map(|median| median.max(self.base().saturating_sub(self.poll_interval)))
     }
 
     pub fn poll_interval(&self) -> Duration {

@@ -252,7 +252,10 @@ impl Endpoint {
             connection.grant_credit(length);
         }
         match control {
-            Some(Control::Ack(numbers)) => connection.handle_ack(now, numbers),
+            Some(Control::Ack(numbers)) => {
+                connection.set_receive_delay(self.receive_delay);
+                connection.handle_ack(now, numbers);
+            }
             Some(Control::Resend(numbers)) => connection.handle_resend_request(now, numbers),
             Some(Control::Keepalive) => connection.handle_keepalive(now),
             Some(Control::KeepaliveAck) => connection.handle_keepalive_ack(now),

@@ -11,21 +11,35 @@ pub struct Framed<M> {
     pub machine: M,
     interval: Duration,
     next_frame: Instant,
-    arrived: Vec<(SocketAddr, Vec<u8>)>,
+    arrived: Vec<(Instant, SocketAddr, Vec<u8>)>,
     is_in_frame: bool,
+    /// Tells the machine how long a datagram has waited, if the system reports it.
+    report_wait: Option<fn(&mut M, Duration)>,
 }
 
 impl<M> Framed<M> {
     pub fn new(now: Instant, machine: M, interval: Duration) -> Self {
-        Self { machine, interval, next_frame: now + interval, arrived: Vec::new(), is_in_frame: false }
+        Self {
+            machine,
+            interval,
+            next_frame: now + interval,
+            arrived: Vec::new(),
+            is_in_frame: false,
+            report_wait: None,
+        }
+    }
+
+    /// The machine is told how long each datagram has waited for the frame.
+    pub fn with_receive_times(self, report_wait: fn(&mut M, Duration)) -> Self {
+        Self { report_wait: Some(report_wait), ..self }
     }
 }
 
 impl<M: Machine> Machine for Framed<M> {
     type Event = M::Event;
 
-    fn handle_datagram(&mut self, _now: Instant, from: SocketAddr, bytes: &[u8]) {
-        self.arrived.push((from, bytes.to_vec()));
+    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        self.arrived.push((now, from, bytes.to_vec()));
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -34,7 +48,10 @@ impl<M: Machine> Machine for Framed<M> {
         }
         self.next_frame += self.interval;
         self.is_in_frame = true;
-        for (from, bytes) in std::mem::take(&mut self.arrived) {
+        for (arrived_at, from, bytes) in std::mem::take(&mut self.arrived) {
+            if let Some(report_wait) = self.report_wait {
+                report_wait(&mut self.machine, now.saturating_duration_since(arrived_at));
+            }
             self.machine.handle_datagram(now, from, &bytes);
         }
         self.machine.handle_timeout(now);
