@@ -9,10 +9,11 @@ use common::{
 use rallypoint_lobby::LobbyOptions;
 use rallypoint_lobby_proto::Mapping;
 use rallypoint_query_proto::{Mod, ServerInfo};
+use rallypoint_session::{EndpointConfig, PolledServer, ServerOptions, StaticKey};
 use rallypoint_web::WebOptions;
 use rallypoint_wire::lobby::Occupancy;
 use serde_json::{Value, json};
-use std::net::UdpSocket;
+use std::{net::UdpSocket, time::Duration};
 
 /// Registers "Bacon Town" with this number of players and 10 slots.
 fn register(site: &Site, players: u16, x_query: &str) {
@@ -67,6 +68,48 @@ fn w67_a_key_that_is_only_stated_is_not_called_verified() {
     let id = server["servers"][0]["id"].as_str().unwrap();
     let page = site.get(&format!("/servers/{id}")).text();
     assert!(page.contains(&format!("{key} <small>(unverified)</small>")), "{page}");
+}
+
+/// Runs a session server with this key until the process ends. Its replies to queries agree with its registration.
+fn session_server(key: Option<StaticKey>) -> u16 {
+    let endpoint = EndpointConfig { static_key: key, ..EndpointConfig::for_game("bm") };
+    let listen = vec!["127.0.0.1:0".parse().unwrap()];
+    let mut server = PolledServer::bind(ServerOptions { listen, ..endpoint.into() }).unwrap();
+    server.set_info(&info("Bacon Town", 0));
+    let port = server.local_addrs().next().unwrap().port();
+    std::thread::spawn(move || {
+        let mut message = Vec::new();
+        loop {
+            server.poll();
+            while server.next_event(&mut message).is_some() {}
+            server.wait(Duration::from_millis(10));
+        }
+    });
+    port
+}
+
+#[test]
+fn w67_page_and_api_call_a_key_verified_when_the_server_has_proved_to_hold_it() {
+    let own = StaticKey::from_bytes([9; 32]).unwrap();
+    let other = StaticKey::from_bytes([8; 32]).unwrap();
+    // The server holds the key; it holds another one; it has none, and refuses the login.
+    let cases = [(Some(own.clone()), "verified"), (Some(other), "unverified"), (None, "unverified")];
+    for (held, status) in cases {
+        let site = Site::with_probing();
+        let x_query = format!("session:{}", session_server(held));
+        let key = own.public().to_string();
+        let keys: &[(&[u8], &[u8])] =
+            &[(b"map", b"ctf_two"), (b"x-query", x_query.as_bytes()), (b"x-session-key", key.as_bytes())];
+        let occupancy = Occupancy { players: 0, slots: 10, ..Occupancy::default() };
+        site.register(&Server { occupancy, keys, ..Server::new(1, "Bacon Town") });
+        // The key is checked before the result of the query is published.
+        let server = wait_for(&site, "verified");
+        assert_eq!(server["session_key"], status, "{server}");
+        let id = server["id"].as_str().unwrap();
+        assert_eq!(site.json(&format!("/api/v1/servers/{id}"))["session_key"], status);
+        let page = site.get(&format!("/servers/{id}")).text();
+        assert!(page.contains(&format!("{key} <small>({status})</small>")), "{page}");
+    }
 }
 
 #[test]
