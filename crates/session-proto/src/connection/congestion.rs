@@ -159,6 +159,8 @@ pub(crate) struct CongestionController {
     epoch: Option<Epoch>,
     /// Losses of transmissions before this one belong to the last loss event.
     recovery_end: u64,
+    /// Losses of transmissions before this one are those of another path, or of an outage.
+    path_start: u64,
     undo: Option<Undo>,
     /// Losses of which it is not known yet whether they are random.
     undecided: Option<LossEvent>,
@@ -197,6 +199,7 @@ impl CongestionController {
             max_window: 0.0,
             epoch: None,
             recovery_end: 0,
+            path_start: 0,
             undo: None,
             undecided: None,
             follows_slow_start: false,
@@ -251,6 +254,9 @@ impl CongestionController {
 
     /// Datagrams are lost.
     pub fn on_losses(&mut self, event: LossEvent, rtt: &RttEstimator) {
+        if event.newest_order < self.path_start {
+            return;
+        }
         self.losses.lost += if event.has_timed_out { 0 } else { event.datagrams };
         self.lost_in = self.delivery.round();
         if event.newest_order < self.recovery_end {
@@ -348,15 +354,19 @@ impl CongestionController {
     }
 
     /// The path has changed, or nothing has come back for a while: slow start to where the window was. It begins with the
-    /// initial window, or with half of what was in flight if there was a queue.
-    pub fn on_new_path(&mut self, now: Instant, rtt: &RttEstimator) {
+    /// initial window, or with half of what was in flight if there was a queue. What was sent before the transmission `next_order`
+    /// says nothing about the path.
+    pub fn on_new_path(&mut self, now: Instant, next_order: u64, rtt: &RttEstimator) {
         let had_queue = rtt.had_queue();
         let used = if had_queue { self.used_window() } else { self.window };
         let start = if had_queue { used / 2.0 } else { used };
+        // If slow start was still on its way, it is where that led to.
+        let keeps_threshold = self.threshold.is_infinite() || (self.is_in_slow_start() && !had_queue);
         *self = Self {
             window: start.clamp(MIN_WINDOW, INITIAL_WINDOW as f64),
-            threshold: if self.threshold.is_finite() { (DECREASE * used).max(MIN_WINDOW) } else { self.threshold },
+            threshold: if keeps_threshold { self.threshold } else { (DECREASE * used).max(MIN_WINDOW) },
             recovery_end: self.recovery_end,
+            path_start: next_order,
             delivery: self.delivery.on_new_path(now),
             ..Self::new(now)
         };
