@@ -41,8 +41,11 @@ const BACKLOG_DECREASE: [f64; 2] = [0.5, 0.9];
 const LONG_BACKLOG: f64 = 64.0;
 
 /// The smallest factor of a decrease: with a queue as long as the path or longer, half of the window fills the path, and a flow
-/// that came first gives way to others sooner.
+/// that came first gives way to others sooner. With a queue of more than twice the path's delay, that holds for windows of `LARGE_WINDOW`
+/// bytes or more that have grown since the last event: one that has shrunk has given way. The factor of smaller ones is the closer to
+/// `DECREASE` the smaller they are: one that has just ceased to be small would fall back each time.
 const LONG_QUEUE_DECREASE: f64 = 0.5;
+const LARGE_WINDOW: f64 = 128_000.0;
 
 /// The decrease at the first congestion event after slow start. It is small, so that flows that filled the path before have to
 /// give way as well.
@@ -417,6 +420,16 @@ impl CongestionController {
         if self.backlog > 0.0 { min + (max - min) * (self.backlog / LONG_BACKLOG).min(1.0) } else { DECREASE }
     }
 
+    /// The smallest factor of a decrease of a window that is not small.
+    fn long_queue_decrease(&self, used: f64, rtt: &RttEstimator) -> f64 {
+        if rtt.excess_delay() <= 2 * rtt.base() {
+            return LONG_QUEUE_DECREASE;
+        }
+        let largeness = ((used - SMALL_WINDOW) / (LARGE_WINDOW - SMALL_WINDOW)).clamp(0.0, 1.0);
+        let is_shrinking = used < self.max_window;
+        if is_shrinking { DECREASE } else { DECREASE + (LONG_QUEUE_DECREASE - DECREASE) * largeness }
+    }
+
     fn reduce(&mut self, event: LossEvent, rtt: &RttEstimator) {
         let used = self.used_window();
         let undo = Undo {
@@ -439,7 +452,7 @@ impl CongestionController {
         } else {
             // Messages that are lost at random are in flight as well.
             let held = self.delivery.last_rate() * rtt.base().as_secs_f64() / (1.0 - self.losses.floor());
-            (held / used).clamp(LONG_QUEUE_DECREASE, MIN_DECREASE)
+            (held / used).clamp(self.long_queue_decrease(used, rtt), MIN_DECREASE)
         };
         self.has_short_queue = used > SMALL_WINDOW && rtt.excess_delay() < rtt.base() * 5 / 8;
         self.follows_slow_start = self.threshold.is_infinite() || self.conservative_until > 0;
