@@ -41,8 +41,11 @@ const BACKLOG_DECREASE: [f64; 2] = [0.5, 0.9];
 const LONG_BACKLOG: f64 = 64.0;
 
 /// The smallest factor of a decrease: with a queue as long as the path or longer, half of the window fills the path, and a flow
-/// that came first gives way to others sooner.
+/// that came first gives way to others sooner. With a queue of more than twice the path's delay, that holds for windows of `LARGE_WINDOW`
+/// bytes or more that have grown since the last event: one that has shrunk has given way. The factor of smaller ones is the closer to
+/// `DECREASE` the smaller they are: one that has just ceased to be small would fall back each time.
 const LONG_QUEUE_DECREASE: f64 = 0.5;
+const LARGE_WINDOW: f64 = 128_000.0;
 
 /// The decrease at the first congestion event after slow start. It is small, so that flows that filled the path before have to
 /// give way as well.
@@ -159,6 +162,8 @@ pub(crate) struct CongestionController {
     epoch: Option<Epoch>,
     /// Losses of transmissions before this one belong to the last loss event.
     recovery_end: u64,
+    /// Losses of transmissions before this one are those of another path, or of an outage.
+    path_start: u64,
     undo: Option<Undo>,
     /// Losses of which it is not known yet whether they are random.
     undecided: Option<LossEvent>,
@@ -197,6 +202,7 @@ impl CongestionController {
             max_window: 0.0,
             epoch: None,
             recovery_end: 0,
+            path_start: 0,
             undo: None,
             undecided: None,
             follows_slow_start: false,
@@ -251,6 +257,9 @@ impl CongestionController {
 
     /// Datagrams are lost.
     pub fn on_losses(&mut self, event: LossEvent, rtt: &RttEstimator) {
+        if event.newest_order < self.path_start {
+            return;
+        }
         self.losses.lost += if event.has_timed_out { 0 } else { event.datagrams };
         self.lost_in = self.delivery.round();
         if event.newest_order < self.recovery_end {
@@ -348,15 +357,19 @@ impl CongestionController {
     }
 
     /// The path has changed, or nothing has come back for a while: slow start to where the window was. It begins with the
-    /// initial window, or with half of what was in flight if there was a queue.
-    pub fn on_new_path(&mut self, now: Instant, rtt: &RttEstimator) {
+    /// initial window, or with half of what was in flight if there was a queue. What was sent before the transmission `next_order`
+    /// says nothing about the path.
+    pub fn on_new_path(&mut self, now: Instant, next_order: u64, rtt: &RttEstimator) {
         let had_queue = rtt.had_queue();
         let used = if had_queue { self.used_window() } else { self.window };
         let start = if had_queue { used / 2.0 } else { used };
+        // If slow start was still on its way, it is where that led to.
+        let keeps_threshold = self.threshold.is_infinite() || (self.is_in_slow_start() && !had_queue);
         *self = Self {
             window: start.clamp(MIN_WINDOW, INITIAL_WINDOW as f64),
-            threshold: if self.threshold.is_finite() { (DECREASE * used).max(MIN_WINDOW) } else { self.threshold },
+            threshold: if keeps_threshold { self.threshold } else { (DECREASE * used).max(MIN_WINDOW) },
             recovery_end: self.recovery_end,
+            path_start: next_order,
             delivery: self.delivery.on_new_path(now),
             ..Self::new(now)
         };
@@ -407,6 +420,16 @@ impl CongestionController {
         if self.backlog > 0.0 { min + (max - min) * (self.backlog / LONG_BACKLOG).min(1.0) } else { DECREASE }
     }
 
+    /// The smallest factor of a decrease of a window that is not small.
+    fn long_queue_decrease(&self, used: f64, rtt: &RttEstimator) -> f64 {
+        if rtt.excess_delay() <= 2 * rtt.base() {
+            return LONG_QUEUE_DECREASE;
+        }
+        let largeness = ((used - SMALL_WINDOW) / (LARGE_WINDOW - SMALL_WINDOW)).clamp(0.0, 1.0);
+        let is_shrinking = used < self.max_window;
+        if is_shrinking { DECREASE } else { DECREASE + (LONG_QUEUE_DECREASE - DECREASE) * largeness }
+    }
+
     fn reduce(&mut self, event: LossEvent, rtt: &RttEstimator) {
         let used = self.used_window();
         let undo = Undo {
@@ -429,7 +452,7 @@ impl CongestionController {
         } else {
             // Messages that are lost at random are in flight as well.
             let held = self.delivery.last_rate() * rtt.base().as_secs_f64() / (1.0 - self.losses.floor());
-            (held / used).clamp(LONG_QUEUE_DECREASE, MIN_DECREASE)
+            (held / used).clamp(self.long_queue_decrease(used, rtt), MIN_DECREASE)
         };
         self.has_short_queue = used > SMALL_WINDOW && rtt.excess_delay() < rtt.base() * 5 / 8;
         self.follows_slow_start = self.threshold.is_infinite() || self.conservative_until > 0;

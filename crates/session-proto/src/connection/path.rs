@@ -340,7 +340,10 @@ impl Connection {
     fn start_on_path(&mut self, now: Instant) {
         self.rtt.forget_path();
         self.send.early_acks.forget_path();
-        self.congestion.on_new_path(now, &self.rtt);
+        // The end of a silence starts over as well. Twice in a row would make the initial window the one to return to.
+        if !self.recovery.is_silent {
+            self.congestion.on_new_path(now, self.send.buffer.next_order(), &self.rtt);
+        }
         self.on_progress(now);
     }
 

@@ -199,7 +199,7 @@ impl Connection {
             // The path may have changed. What a thin stream has to catch up on is little, and is sent at once, unless the
             // silence began with a full queue.
             let may_burst = self.send.redundancy.is_thin() && !self.rtt.had_queue();
-            self.congestion.on_new_path(now, &self.rtt);
+            self.congestion.on_new_path(now, self.send.buffer.next_order(), &self.rtt);
             self.recovery.burst = if may_burst { BURST_AFTER_SILENCE } else { 0 };
         }
     }

@@ -38,7 +38,7 @@ const DOUBT_TIME: Duration = Duration::from_secs(1);
 const DOUBT_ROUND_TRIPS: u32 = 4;
 
 /// Number of samples over which the smallest is taken as the current delay, twice that at most: fewer would mistake jitter for
-/// a queue. They have to come from two groups, of those within `SAMPLE_GROUP`: a peer that is polled once per frame acks all at
+/// a queue. They have to come from two groups, of those within a burst of acks: a peer that is polled once per frame acks all at
 /// once what has waited for the frame, and only the last of it has hardly waited.
 const RECENT_SAMPLES: u8 = 4;
 const RECENT_GROUPS: u8 = 2;
@@ -298,6 +298,8 @@ impl RttEstimator {
     pub fn forget_path(&mut self) {
         self.min = None;
         self.base = None;
+        self.range = [EMPTY_RANGE; 2];
+        self.range_count = 0;
         self.extremes = EMPTY_RANGE;
         self.samples = 0;
         self.last = [Duration::ZERO; _];
@@ -491,5 +493,23 @@ mod tests {
         assert_eq!(rtt.min(), ms(10));
         rtt.sample(now + ms(11_000), ms(50));
         assert_eq!(rtt.min(), ms(50));
+    }
+
+    #[test]
+    fn nothing_that_was_measured_on_another_path_says_whether_this_one_is_calm() {
+        let mut rtt = RttEstimator::new();
+        let mut now = Instant::now();
+        for number in 0..200 {
+            now += ms(2);
+            rtt.sample(now, ms(50 + number % 40));
+        }
+        assert_eq!(rtt.is_calm(), Some(false));
+        rtt.forget_path();
+        assert_eq!(rtt.is_calm(), None);
+        for _ in 0..40 {
+            now += ms(2);
+            rtt.sample(now, ms(50));
+        }
+        assert_eq!(rtt.is_calm(), Some(true));
     }
 }

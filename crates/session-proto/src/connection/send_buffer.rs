@@ -96,7 +96,9 @@ pub(crate) struct SendBuffer {
     oldest_unacked: MessageNumber,
     /// The first number that was never sent. Some above it may have been (S31).
     next_unsent: MessageNumber,
-    /// A number below that which is withheld (W79).
+    /// The last number that was sent before lower ones (S31): the peer knows of these before they are sent.
+    sent_ahead: Option<MessageNumber>,
+    /// A number below `next_unsent` which is withheld (W79).
     skipped: Option<MessageNumber>,
     /// First and last entry of the list of messages in flight.
     first_in_flight: Option<MessageNumber>,
@@ -121,6 +123,7 @@ impl SendBuffer {
             ring: DatagramRing::default(),
             oldest_unacked: first,
             next_unsent: first,
+            sent_ahead: None,
             skipped: None,
             first_in_flight: None,
             last_in_flight: None,
@@ -368,6 +371,9 @@ impl SendBuffer {
             self.in_flight += len;
         }
         self.link(number);
+        if status == Status::Unsent && self.next_unsent.is_before(number) {
+            self.sent_ahead = Some(number);
+        }
         self.advance_unsent();
     }
 
@@ -439,8 +445,9 @@ impl SendBuffer {
         AckEffect::Acked(acked)
     }
 
-    /// The peer requests a message. It is resent, acked or not, but not twice within `min_interval` (S24, S25), again only if
-    /// the peer could have received the last resend before it sent the request, and only with credit (W61).
+    /// The peer requests a message. It is resent, acked or not, but not twice within `min_interval` (S24, S25), only with credit
+    /// (W61), and if it was resent before, or sent after a higher number, only if the peer could have received that transmission
+    /// before it sent the request.
     pub fn on_request(
         &mut self,
         now: Instant,
@@ -449,9 +456,10 @@ impl SendBuffer {
         rtt: Duration,
         credit: ResendCredit,
     ) -> Option<RequestedMessage> {
+        let is_overtaken = self.sent_ahead.is_some_and(|ahead| number.is_before(ahead));
         let message = self.get_mut(number)?;
         let is_acked = message.status == Status::Acked;
-        let min_interval = if message.transmissions > 1 { min_interval.max(rtt) } else { min_interval };
+        let min_interval = if message.transmissions > 1 || is_overtaken { min_interval.max(rtt) } else { min_interval };
         if message.transmissions == 0
             || message.is_queued
             || now.saturating_duration_since(message.sent_at) < min_interval

@@ -137,14 +137,18 @@ impl SharedBottleneck {
 
     /// Adds sessions and CUBIC flows one after the other, a few milliseconds apart.
     pub fn add(&mut self, sessions: usize, cubics: usize, segment: usize) {
-        for _ in 0..sessions {
-            self.add_session();
-            let pause = self.net.rng().duration(ms(40));
-            self.net.run_for(pause);
-        }
-        for _ in 0..cubics {
-            self.add_cubic(segment);
-            let pause = self.net.rng().duration(ms(40));
+        self.add_apart(sessions, cubics, segment, None);
+    }
+
+    /// The same with this time between two of them.
+    pub fn add_apart(&mut self, sessions: usize, cubics: usize, segment: usize, pause: Option<Duration>) {
+        for number in 0..sessions + cubics {
+            if number < sessions {
+                self.add_session();
+            } else {
+                self.add_cubic(segment);
+            }
+            let pause = pause.unwrap_or_else(|| self.net.rng().duration(ms(40)));
             self.net.run_for(pause);
         }
     }

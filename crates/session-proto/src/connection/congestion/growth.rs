@@ -1,6 +1,6 @@
 //! How the congestion window grows: slow start, the cubic function of RFC 9438, and faster where the path is evidently free.
 
-use super::{CongestionController, DECREASE, Epoch, SMALL_WINDOW};
+use super::{CongestionController, DECREASE, Epoch, MIN_IN_FLIGHT, SMALL_WINDOW};
 use crate::connection::rtt::RttEstimator;
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,11 @@ const RENO_GROWTH: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
 const MAX_GROWTH: f64 = 1.0 / 8.0;
 const MAX_SMALL_GROWTH: f64 = 1.0 / 32.0;
 const LONG_RTT: f64 = 0.1;
+
+/// Number of rounds without a loss after which the growth of a small window is less limited, the less the more rounds there are:
+/// where many flows share a slow path, each of them loses something sooner. Windows of less than `MIN_IN_FLIGHT` are always those of
+/// many flows.
+const CROWDED_ROUNDS: f64 = 8.0;
 
 /// Growth per round trip that is always allowed, in bytes; and the number of messages of a short backlog that allow as much
 /// again, so that streams that have fallen behind catch up together (W77).
@@ -106,12 +111,20 @@ impl CongestionController {
         } else if self.is_path_free(rtt) {
             QUEUELESS_GROWTH * window
         } else {
-            let small = MAX_SMALL_GROWTH * (LONG_RTT / rtt.smoothed().as_secs_f64()).min(1.0);
+            let small = MAX_SMALL_GROWTH
+                * (LONG_RTT / rtt.smoothed().as_secs_f64()).min(1.0)
+                * (self.lossless_rounds() / CROWDED_ROUNDS).max(1.0);
             let is_small = window < SMALL_WINDOW && rtt.has_queue();
             let min = MIN_GROWTH * (1.0 + self.backlog / BACKLOG_GROWTH);
-            per_round.min((window * if is_small { small } else { MAX_GROWTH }).max(min))
+            per_round.min((window * if is_small { small.min(MAX_GROWTH) } else { MAX_GROWTH }).max(min))
         };
         self.window += per_round * acked / window;
+    }
+
+    /// Number of rounds since the last loss, zero if the window is very small.
+    fn lossless_rounds(&self) -> f64 {
+        let rounds = self.delivery.round().saturating_sub(self.lost_in.max(self.reduced_in));
+        if self.window < MIN_IN_FLIGHT { 0.0 } else { rounds as f64 }
     }
 
     /// Whether there is room on the path.

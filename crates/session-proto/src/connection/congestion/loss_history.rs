@@ -2,11 +2,12 @@
 //! (W73).
 
 /// Number of loss rates that are remembered, each measured over at least a round and `MIN_LOSS_SAMPLE` datagrams. A loss rate
-/// above `MAX_LOSS_RATIO` times the smallest of them plus `MAX_LOSS_INCREASE`, and three standard deviations, is congestion.
+/// above `MAX_LOSS_RATIO` times the smallest of them plus `MAX_LOSS_INCREASE`, and `DEVIATIONS` standard deviations, is congestion.
 const LOSS_SAMPLES: usize = 8;
 const MIN_LOSS_SAMPLE: u32 = 64;
 const MAX_LOSS_RATIO: f64 = 2.0;
 const MAX_LOSS_INCREASE: f64 = 0.05;
+const DEVIATIONS: f64 = 2.0;
 
 /// A loss rate above this is congestion in any case: no network that is worth playing on loses as much at random.
 const MAX_RANDOM_LOSS: f64 = 0.35;
@@ -47,7 +48,7 @@ impl LossHistory {
         self.count += 1;
         self.discard_sample();
         let limit = MAX_LOSS_RATIO * floor + MAX_LOSS_INCREASE;
-        let with_deviation = |rate: f64| rate + 2.0 * (rate * (1.0 - rate).max(0.0) / f64::from(total)).sqrt();
+        let with_deviation = |rate: f64| rate + DEVIATIONS * (rate * (1.0 - rate).max(0.0) / f64::from(total)).sqrt();
         Some(LossSample { loss, limit: with_deviation(limit), max: with_deviation(MAX_RANDOM_LOSS) })
     }
 
