@@ -21,6 +21,7 @@ mod ciphers;
 mod closing;
 mod common;
 mod crowded_link;
+mod crowded_link_grid;
 mod download_start_and_end;
 mod duplicates_prove_nothing;
 mod exchanged_addresses;
