@@ -18,6 +18,7 @@ mod former_addresses;
 mod getters;
 mod handle;
 mod loss_meter;
+mod offered_rate;
 mod optimistic_acks;
 mod pacer;
 mod path;
@@ -51,6 +52,7 @@ use decryption_failures::DecryptionFailures;
 use delay_limit::DelayLimit;
 use direct_budget::DirectBudget;
 use early_ack_filter::EarlyAckFilter;
+use offered_rate::OfferedRate;
 use optimistic_acks::OptimisticAckDetector;
 use pacer::Pacer;
 use path::Path;
@@ -136,6 +138,8 @@ struct SendSide {
     pacer: Pacer,
     /// Limits a game that has fallen behind.
     delay_limit: DelayLimit,
+    /// How much the application sends.
+    offered: OfferedRate,
     /// The time before which the pacer admits nothing.
     paced_until: Option<Instant>,
     /// A message was refused because the window was full.
@@ -253,6 +257,7 @@ impl Connection {
                 redundancy: Redundancy::new(now, config.thin_rate),
                 pacer: Pacer::new(now),
                 delay_limit: DelayLimit::default(),
+                offered: OfferedRate::new(now),
                 paced_until: None,
                 is_blocked: false,
                 source: Source::default(),

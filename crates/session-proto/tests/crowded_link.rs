@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{players::*, *};
+use common::{crowd_cells::*, players::*, *};
 use rallypoint_netsim::{CubicReceiver, CubicSender, Link};
 
 const RATE: u64 = 5_000_000;
@@ -40,6 +40,67 @@ fn w72_players_who_receive_from_the_server_recover_from_a_dip_of_the_link() {
     recovers_from_a_dip(Direction::ToPlayers);
 }
 
+/// Fails if a cell does not recover in time.
+fn check(cells: impl IntoIterator<Item = Cell>) {
+    let missed: Vec<String> = cells.into_iter().filter_map(|cell| cell.run().err()).collect();
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+/// 30 players, a queue of 64 kB and a dip of 2 s, with two round-trip times and two seeds.
+fn dips(load: f64, direction: Direction) -> impl Iterator<Item = Cell> {
+    let options = CrowdOptions { players: 30, direction, len: 200, rtt: ms(50), is_encrypted: false };
+    let cell = Cell { seed: 1, load, options, queue: Queue::Bytes(64_000), disturbance: Disturbance::Dip(2) };
+    [(31, 50), (32, 100), (33, 50), (34, 100)].into_iter().map(move |(seed, rtt)| Cell {
+        seed,
+        options: CrowdOptions { rtt: ms(rtt), ..options },
+        ..cell
+    })
+}
+
+#[test]
+fn w72_players_who_send_at_80_percent_load_recover_within_10_s() {
+    check(dips(0.8, Direction::ToServer));
+}
+
+#[test]
+fn w72_players_who_receive_at_80_percent_load_recover_within_10_s() {
+    check(dips(0.8, Direction::ToPlayers));
+}
+
+#[test]
+fn w72_players_who_send_at_90_percent_load_recover_within_30_s() {
+    check(dips(0.9, Direction::ToServer));
+}
+
+#[test]
+fn w72_players_who_receive_at_90_percent_load_recover_within_30_s() {
+    check(dips(0.9, Direction::ToPlayers));
+}
+
+#[test]
+fn w72_copies_do_not_keep_a_short_queue_full() {
+    // The queue takes 11 ms and 14 ms, which is little beside the delay of the path.
+    let options =
+        CrowdOptions { players: 100, direction: Direction::ToServer, len: 280, rtt: ms(150), is_encrypted: false };
+    let cell = Cell { seed: 1, load: 0.65, options, queue: Queue::Bytes(32_000), disturbance: Disturbance::Loss };
+    check([cell, Cell { load: 0.8, options: CrowdOptions { rtt: ms(100), ..options }, ..cell }]);
+}
+
+#[test]
+fn w77_a_player_who_is_further_behind_than_the_others_is_not_starved() {
+    let options =
+        CrowdOptions { players: 100, direction: Direction::ToPlayers, len: 100, rtt: ms(150), is_encrypted: true };
+    let cell = Cell { seed: 66, load: 0.8, options, queue: Queue::Bytes(32_000), disturbance: Disturbance::Dip(2) };
+    check([cell]);
+}
+
+#[test]
+fn w31_acks_do_not_take_the_room_in_which_players_who_send_and_receive_catch_up() {
+    let options = CrowdOptions { players: 60, direction: Direction::Both, len: 100, rtt: ms(100), is_encrypted: true };
+    let cell = Cell { seed: 47, load: 0.8, options, queue: Queue::Time(ms(100)), disturbance: Disturbance::Dip(1) };
+    check([cell]);
+}
+
 #[test]
 fn w72_copies_do_not_fill_a_link_that_loses_datagrams() {
     // With copies, 30 players would need 5.4 of the 5 Mbit/s.
@@ -64,6 +125,42 @@ fn w72_a_server_sends_copies_from_one_budget() {
     let per_second = (copies(&crowd) - before) * 211 / 10;
     println!("{per_second} bytes of copies per second");
     assert!((64_000..=140_000).contains(&per_second), "{per_second}");
+}
+
+#[test]
+fn w72_a_copy_that_does_not_fit_into_a_batch_is_charged_once() {
+    let mut net = rallypoint_netsim::Network::new(1);
+    net.set_default_link(Link::default().delay(ms(25)).loss(0.05));
+    let server = net.add(SERVER, ServerApp::new(server_config()));
+    for number in 1..=40 {
+        let config = client_config(rallypoint_session_proto::Encryption::Plain);
+        let client = ClientApp::new(net.now(), SERVER.into(), config, number);
+        net.add(([10, 0, 1, number], 1_000), client);
+    }
+    net.run_for(secs(5));
+    let copies = |net: &rallypoint_netsim::Network| -> u64 {
+        let endpoint = &net.machine(server).endpoint;
+        endpoint.players().filter_map(|player| endpoint.connection(player)).map(|one| one.stats().copies).sum()
+    };
+    let mut before = 0;
+    for frame in 0..20 * 30 {
+        if frame == 10 * 30 {
+            before = copies(&net);
+        }
+        net.with(server, |app, now| {
+            let players: Vec<_> = app.endpoint.players().collect();
+            for player in players {
+                // The copy of the second is too long to follow that of the first in one batch.
+                let _ = app.endpoint.send(now, player, &[1; 60]);
+                let _ = app.endpoint.send(now, player, &[2; 280]);
+            }
+        });
+        net.run_for(ms(33));
+    }
+    let per_second = (copies(&net) - before) / 10;
+    println!("{per_second} copies per second");
+    // 128 kB per second, for as many of 71 as of 291 bytes.
+    assert!(per_second >= 600, "{per_second}");
 }
 
 /// 10 players load a link of 1.79 Mbit/s, with a queue of 100 ms, to 60 %.

@@ -22,6 +22,7 @@ mod closing;
 mod closing_with_queues;
 mod common;
 mod crowded_link;
+mod crowded_link_grid;
 mod download_after_rebinding;
 mod download_start_and_end;
 mod duplicates_prove_nothing;

@@ -13,6 +13,8 @@ mod delivery_rate;
 mod growth;
 mod late_joiner;
 mod loss_history;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use delivery_rate::DeliverySnapshot;
 
@@ -380,10 +382,12 @@ impl CongestionController {
         self.delivery.rate()
     }
 
-    /// Rate at which to send, in bytes per second. That of a stream with a short backlog is at least `MIN_IN_FLIGHT` per round
-    /// trip (W77).
-    pub fn pacing_rate(&self, rtt: &RttEstimator, has_short_backlog: bool) -> f64 {
-        let window = if has_short_backlog { self.window.max(MIN_IN_FLIGHT) } else { self.window };
+    /// Rate at which to send, in bytes per second. That of a stream with a short backlog is at least `offered`, the rate of its
+    /// application, and without a queue at least `MIN_IN_FLIGHT` per round trip (W77). If all players of a link that is not overloaded
+    /// send what their applications do, none of them falls further behind; with more, many players fill a queue for good.
+    pub fn pacing_rate(&self, rtt: &RttEstimator, offered: Option<f64>) -> f64 {
+        let has_queue = rtt.has_long_queue();
+        let window = if offered.is_some() && !has_queue { self.window.max(MIN_IN_FLIGHT) } else { self.window };
         let gain = if self.is_in_slow_start() {
             SLOW_START_PACING
         } else if self.window < MIN_IN_FLIGHT {
@@ -391,7 +395,8 @@ impl CongestionController {
         } else {
             PACING
         };
-        (gain * window / rtt.smoothed().as_secs_f64().max(0.000_1)).max(MIN_PACING_RATE)
+        let rate = window / rtt.smoothed().as_secs_f64().max(0.000_1);
+        (gain * rate.max(offered.unwrap_or_default())).max(MIN_PACING_RATE)
     }
 
     /// Maximum number of bytes in flight.

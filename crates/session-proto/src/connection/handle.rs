@@ -174,6 +174,7 @@ impl Connection {
             // With a full window, and at the end of a download, only resends are in flight for a while.
             self.rtt.on_ambiguous_ack(now, now.saturating_duration_since(newest.first_sent_at));
         }
+        self.send.offered.update(now, self.send.buffer.next_number());
         let backlog = self.game_backlog();
         let in_flight = self.send.buffer.in_flight() + acked_bytes;
         let is_two_way = now.saturating_duration_since(self.receive.acks.last_arrival()) < TWO_WAY_INTERVAL;

@@ -110,8 +110,9 @@ impl PendingAcks {
         self.due
     }
 
-    /// Appends the ack.
-    pub fn emit(&mut self, now: Instant, out: &mut Vec<u8>) {
+    /// Appends the ack. It repeats nothing if the link is crowded: behind messages that wait, repetitions would be a fifth of the
+    /// bytes of a game that sends and receives, and take as long to send as to catch up.
+    pub fn emit(&mut self, now: Instant, is_crowded: bool, out: &mut Vec<u8>) {
         let mut list = NumberListBuf::new();
         let count = self.count_for_ack();
         let pending = self.pending.iter().take(count);
@@ -127,6 +128,7 @@ impl PendingAcks {
             list.push(new.number);
         }
         let repeated = match (self.ack_loss_repeats, self.loss_repeats) {
+            _ if is_crowded => 0,
             (1.., _) => REPEATED_AFTER_ACK_LOSS,
             (0, 0) if self.arrivals.is_steady() => 0,
             _ => REPEATED,
@@ -173,7 +175,7 @@ mod tests {
 
     fn numbers(acks: &mut PendingAcks, now: Instant) -> Vec<u32> {
         let mut out = Vec::new();
-        acks.emit(now, &mut out);
+        acks.emit(now, false, &mut out);
         let Ok(ClientDatagram::Control(Control::Ack(list))) = ClientDatagram::parse(&out) else { panic!("not an ack") };
         list.iter().map(MessageNumber::get).collect()
     }

@@ -210,13 +210,20 @@ fn min_copy_period(rtt: Duration) -> Duration {
 pub(crate) struct CopyBudget(Option<Bucket>);
 
 impl CopyBudget {
-    /// Takes the bytes of a copy if there are enough.
-    pub fn take(&mut self, now: Instant, len: usize) -> bool {
-        let bucket = self.0.get_or_insert_with(|| Bucket::new(now, ENDPOINT_COPY_RATE));
+    /// Whether there are enough bytes for a copy.
+    pub fn admits(&mut self, now: Instant, len: usize) -> bool {
+        let bucket = self.bucket(now);
         bucket.take(now, 0);
-        let is_enough = bucket.tokens >= len as f64;
-        bucket.take(now, if is_enough { len } else { 0 });
-        is_enough
+        bucket.tokens >= len as f64
+    }
+
+    /// A copy is sent.
+    pub fn charge(&mut self, now: Instant, len: usize) {
+        self.bucket(now).take(now, len);
+    }
+
+    fn bucket(&mut self, now: Instant) -> &mut Bucket {
+        self.0.get_or_insert_with(|| Bucket::new(now, ENDPOINT_COPY_RATE))
     }
 }
 
@@ -256,6 +263,29 @@ impl Bucket {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whether new messages are still copied after 256 of which every `interval`th was lost both times.
+    fn is_copied_after(interval: u32) -> bool {
+        let now = Instant::now();
+        let mut redundancy = Redundancy::new(now, 32_000);
+        (0..8).for_each(|_| redundancy.on_first_transmission(now, true, Duration::from_millis(50)));
+        assert!(redundancy.should_copy(now, 200, false), "many messages are lost");
+        for number in 0..256 {
+            redundancy.on_copied_message(now, number % interval == 0);
+        }
+        let is_copied = redundancy.should_copy(now, 200, false);
+        assert_eq!(redundancy.should_copy(now, 200, true), is_copied, "resends are copied as well, or neither");
+        // While copying is suspended, losses do not start it again.
+        redundancy.on_first_transmission(now + MIN_SUSPENSION / 2, true, Duration::from_millis(50));
+        assert_eq!(redundancy.should_copy(now + MIN_SUSPENSION / 2, 200, false), is_copied);
+        is_copied
+    }
+
+    #[test]
+    fn w72_copies_stop_if_they_do_not_lower_the_loss() {
+        assert!(is_copied_after(10), "a tenth is lost in spite of copies, as at random with a loss of 32 %");
+        assert!(!is_copied_after(3), "a third is lost in spite of copies");
+    }
 
     #[test]
     fn a_loss_long_ago_is_forgotten_and_not_subnormal() {

@@ -65,8 +65,10 @@ pub(crate) const SLOW_LINK_DELAY: Duration = Duration::from_millis(200);
 /// A path that takes this many times as long as the fastest round trip of the last seconds has become slower.
 const SLOWER_PATH: u32 = 4;
 
-/// See [`RttEstimator::has_long_queue`].
+/// See [`RttEstimator::has_long_queue`]. The queue of a fast link is short, but one that is never empty is full of what need not be
+/// sent: `STANDING_SAMPLES` in a row, about a second of a game, exceed the path's delay by more than this and twice their variation.
 const LONG_QUEUE_DELAY: Duration = Duration::from_millis(5);
+const STANDING_SAMPLES: u8 = 24;
 
 /// Number of consecutive acks that say nothing about the round-trip time before they are used nevertheless.
 const MAX_AMBIGUOUS: u32 = 4;
@@ -88,6 +90,8 @@ pub(crate) struct RttEstimator {
     /// The last samples, the newest at the end; zero before there are as many.
     last: [Duration; LAST_SAMPLES],
     recent_groups: u8,
+    /// Number of samples in a row that show a queue, up to [`STANDING_SAMPLES`].
+    standing: u8,
     bursts: AckBursts,
     /// The smallest and the largest of the last complete [`RECENT_SAMPLES`], before a time and since.
     range: [[Duration; 2]; 2],
@@ -133,6 +137,7 @@ impl RttEstimator {
             recent_count: 0,
             last: [Duration::ZERO; _],
             recent_groups: 0,
+            standing: 0,
             bursts: AckBursts::default(),
             range: [EMPTY_RANGE; 2],
             range_count: 0,
@@ -178,6 +183,9 @@ impl RttEstimator {
             self.min = Some((rtt, now));
         }
         self.update_base(now, rtt);
+        let excess = rtt.saturating_sub(self.base() + self.frame_delay());
+        let is_queued = excess > LONG_QUEUE_DELAY.max(2 * self.variation);
+        self.standing = if is_queued { (self.standing + 1).min(STANDING_SAMPLES) } else { 0 };
         let [min, max] = self.extremes;
         self.extremes = [min.min(rtt), max.max(rtt)];
         self.samples = self.samples.saturating_add(1);
@@ -306,6 +314,7 @@ impl RttEstimator {
         self.recent = [Duration::MAX; 2];
         self.recent_count = 0;
         self.recent_groups = 0;
+        self.standing = 0;
         self.bursts = AckBursts::default();
         self.backoff = 0;
     }
@@ -421,9 +430,9 @@ impl RttEstimator {
         self.base() / 4 + MIN_SLACK
     }
 
-    /// Whether the queue adds so much that copies would do harm: a quarter of the path's delay and 5 ms.
+    /// Whether copies would do harm: the queue adds a quarter of the path's delay and 5 ms, or has not been empty for a while.
     pub fn has_long_queue(&self) -> bool {
-        self.excess_delay() > self.base() / 4 + LONG_QUEUE_DELAY
+        self.excess_delay() > self.base() / 4 + LONG_QUEUE_DELAY || self.standing >= STANDING_SAMPLES
     }
 
     /// Time after which a message is lost if a later one is acked: 9/8 of the usual round trip (S25).

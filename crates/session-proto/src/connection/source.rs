@@ -47,7 +47,7 @@ impl Connection {
             return 0;
         }
         let in_flight = self.send.buffer.in_flight();
-        if !self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, false)) {
+        if !self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, None)) {
             return 0;
         }
         let left = self.congestion.room(in_flight);
@@ -178,8 +178,8 @@ impl Connection {
     /// There is nothing to send that was handed over already, but the layer above has more.
     pub(super) fn wait_for_source(&mut self, now: Instant) {
         self.congestion.on_limited(0, false);
-        if !self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, false)) {
-            self.send.paced_until = Some(self.send.pacer.retry_at(self.congestion.pacing_rate(&self.rtt, false)));
+        if !self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, None)) {
+            self.send.paced_until = Some(self.send.pacer.retry_at(self.congestion.pacing_rate(&self.rtt, None)));
         }
     }
 

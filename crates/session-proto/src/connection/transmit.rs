@@ -1,9 +1,8 @@
 //! Transmission: control datagrams first, then messages.
 
 use super::{
-    Connection, SendSide, Source, State,
+    Connection, SendSide, State,
     closing::{DISCONNECT_INTERVAL, PEER_CLOSE_PROBE_INTERVAL},
-    send_buffer::SendBuffer,
 };
 use crate::connection::redundancy::{CopyBudget, Redundancy};
 use rallypoint_machine::Transmit;
@@ -16,8 +15,13 @@ const MAX_BATCH_BYTES: usize = 60_000;
 /// Maximum number of unsent messages of a thin stream that are sent into a silence.
 const MAX_UNSENT_IN_SILENCE: usize = 32;
 
-/// Maximum number of unsent messages of a short backlog: four seconds of a game.
+/// Maximum number of unsent messages of a short backlog: four seconds of a game; and of a thin stream, which can only be a game
+/// that a crowded link has held up for longer. Without the help that a short backlog gets, it would be the last to catch up.
 const MAX_SHORT_BACKLOG: usize = 256;
+const MAX_THIN_BACKLOG: usize = 1_024;
+
+/// Number of messages that wait from which acks do not repeat numbers: they pass the same link as the messages.
+const CROWDED_BACKLOG: usize = 8;
 
 /// Number of keepalives after a message that are replaced by that message. If its ack was forged and it never arrived, the
 /// receiver could not know that something is missing (S24).
@@ -96,7 +100,8 @@ impl Connection {
             return false;
         }
         if self.receive.acks.due().is_some_and(|due| now >= due) {
-            self.receive.acks.emit(now, out);
+            let is_crowded = self.game_backlog().is_some_and(|backlog| backlog >= CROWDED_BACKLOG);
+            self.receive.acks.emit(now, is_crowded, out);
             return true;
         }
         if self.emit_resend_request(now, out) {
@@ -166,6 +171,10 @@ impl Connection {
             if !self.path.charge(len) {
                 break;
             }
+            // Only a copy that is sent is charged: one that does not fit into this batch comes up again in the next.
+            if transmission == Transmission::Copy && !self.is_lost_twice(number) {
+                copies.charge(now, len);
+            }
             out.extend_from_slice(self.send.buffer.datagram(number));
             self.on_sent(now, number, transmission, len);
             count += 1;
@@ -188,8 +197,7 @@ impl Connection {
         }
         while let Some(number) = self.send.buffer.next_copy(now) {
             let len = self.send.buffer.datagram_len(number);
-            let is_repeated = self.send.buffer.transmissions(number) > 2 && !self.is_thin();
-            if self.may_copy(now, number) && (is_repeated || copies.take(now, len)) {
+            if self.may_copy(now, number) && (self.is_lost_twice(number) || copies.admits(now, len)) {
                 return Some((number, Transmission::Copy));
             }
             self.send.buffer.cancel_copy();
@@ -228,9 +236,8 @@ impl Connection {
             return None;
         }
         if !self.is_pacer_ready(now) {
-            let backlog = self.send.short_backlog();
-            self.congestion.on_limited(backlog, false);
-            let rate = self.congestion.pacing_rate(&self.rtt, backlog > 0);
+            self.congestion.on_limited(self.send.short_backlog(), false);
+            let rate = self.congestion.pacing_rate(&self.rtt, self.send.backlog_rate());
             self.send.paced_until = Some(self.send.pacer.retry_at(rate));
             return None;
         }
@@ -238,6 +245,11 @@ impl Connection {
             return self.next_unsent().map(|next| (next, transmission));
         }
         Some((number, transmission))
+    }
+
+    /// Whether a message of a download was lost twice. Everything after it waits for it, so its copy needs no budget.
+    fn is_lost_twice(&self, number: MessageNumber) -> bool {
+        self.send.buffer.transmissions(number) > 2 && !self.is_thin()
     }
 
     /// Whether a copy may be sent: window and pacer would admit a message, and there is no queue that it would lengthen.
@@ -251,8 +263,8 @@ impl Connection {
 
     /// Whether the pacer admits a message.
     fn is_pacer_ready(&mut self, now: Instant) -> bool {
-        let SendSide { pacer, buffer, source, .. } = &mut self.send;
-        pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, short_backlog(buffer, source) > 0))
+        let offered = self.send.backlog_rate();
+        self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, offered))
     }
 
     /// Whether the congestion window, and the limit by delay (W123), have room for a message. A single one always fits: the pacer
@@ -361,11 +373,8 @@ impl Connection {
         }
         let is_resend = transmission == Transmission::Resend;
         // A message that was lost twice delays everything after it: one more copy costs little on a path without a queue.
-        let is_lost_again = is_resend
-            && self.send.buffer.transmissions(number) > 2
-            && !self.recovery.is_silent
-            && !self.is_thin()
-            && !self.rtt.has_queue();
+        let is_lost_again =
+            is_resend && self.is_lost_twice(number) && !self.recovery.is_silent && !self.rtt.has_queue();
         let is_copied = is_lost_again
             || (!self.recovery.is_silent
                 && !self.congestion.is_limited()
@@ -377,14 +386,17 @@ impl Connection {
 }
 
 impl SendSide {
+    /// Number of messages that wait, including the next, if they are a few seconds of a game and not the rest of something large;
+    /// zero otherwise.
     fn short_backlog(&self) -> usize {
-        short_backlog(&self.buffer, &self.source)
+        let unsent = self.buffer.unsent();
+        let max = if self.redundancy.is_thin() { MAX_THIN_BACKLOG } else { MAX_SHORT_BACKLOG };
+        if unsent <= max && !self.source.has_backlog { unsent + 1 } else { 0 }
     }
-}
 
-/// Number of messages that wait, including the next, if they are a few seconds of a game and not the rest of something large;
-/// zero otherwise.
-fn short_backlog(buffer: &SendBuffer, source: &Source) -> usize {
-    let unsent = buffer.unsent();
-    if unsent <= MAX_SHORT_BACKLOG && !source.has_backlog { unsent + 1 } else { 0 }
+    /// The rate of the application in bytes per second, if what waits is a short backlog.
+    fn backlog_rate(&self) -> Option<f64> {
+        let newest = self.buffer.newest_sent().filter(|_| self.short_backlog() > 0)?;
+        Some(self.buffer.datagram_len(newest) as f64 * self.offered.rate())
+    }
 }

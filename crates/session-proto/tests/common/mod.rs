@@ -39,6 +39,7 @@ macro_rules! application_machine {
 
 pub mod bottleneck;
 pub mod channels;
+pub mod crowd_cells;
 pub mod forge;
 pub mod frames;
 pub mod players;

@@ -20,17 +20,32 @@ pub enum Direction {
     Both,
 }
 
-/// Messages that carry the time at which they were sent, at a steady rate.
+/// What the players of a crowd send, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct CrowdOptions {
+    pub players: u8,
+    pub direction: Direction,
+    /// Bytes of a message.
+    pub len: usize,
+    /// Round-trip time without a queue.
+    pub rtt: Duration,
+    pub is_encrypted: bool,
+}
+
+/// Messages that carry the time at which they were sent, and the number of their player, at a steady rate.
 struct Stream {
     start: Instant,
     interval: Duration,
     len: usize,
+    player: u8,
     next_at: Option<Instant>,
+    /// Number of messages that were due so far.
+    sent: usize,
 }
 
-/// When messages arrived, and how long they took.
+/// When messages arrived, how long they took, and the number of their player.
 #[derive(Default)]
-pub struct Arrivals(Vec<(Instant, Duration)>);
+pub struct Arrivals(Vec<(Instant, Duration, u8)>);
 
 /// The server and what its players sent.
 pub struct Arena {
@@ -51,7 +66,9 @@ impl Stream {
     fn next(&mut self, now: Instant) -> Option<Vec<u8>> {
         let at = self.next_at.filter(|at| *at <= now)?;
         self.next_at = Some(at + self.interval);
+        self.sent += 1;
         let mut message = ((now - self.start).as_nanos() as u64).to_le_bytes().to_vec();
+        message.push(self.player);
         message.resize(self.len, 7);
         Some(message)
     }
@@ -60,12 +77,17 @@ impl Stream {
 impl Arrivals {
     fn add(&mut self, now: Instant, start: Instant, message: &[u8]) {
         let sent = start + Duration::from_nanos(u64::from_le_bytes(*message.first_chunk().unwrap()));
-        self.0.push((now, now - sent));
+        self.0.push((now, now - sent, message[8]));
     }
 
-    /// The quantiles of the delivery times of all messages that arrived between two times.
+    /// The delivery times of all messages that arrived between two times.
     fn within(&self, from: Instant, to: Instant, times: &mut Vec<Duration>) {
-        times.extend(self.0.iter().filter(|(at, _)| (from..to).contains(at)).map(|(_, time)| *time));
+        times.extend(self.0.iter().filter(|(at, ..)| (from..to).contains(at)).map(|(_, time, _)| *time));
+    }
+
+    /// Adds the number of messages of each player to `counts`.
+    fn count(&self, counts: &mut [usize]) {
+        self.0.iter().for_each(|(.., player)| counts[usize::from(*player)] += 1);
     }
 }
 
@@ -162,11 +184,25 @@ pub struct Period {
     pub bytes: u64,
     pub loss: f64,
     pub messages: usize,
+    /// The largest number of messages of one stream that were sent and had not arrived at the end of the period. On a player who is
+    /// starved, the messages that arrive say nothing.
+    pub max_outstanding: usize,
 }
 
 impl Crowd {
     /// Players that log in over an idle network, and then send (or are sent) 60 messages of `len` bytes per second.
-    pub fn start(seed: u64, count: u8, direction: Direction, len: usize, link: Link) -> Self {
+    pub fn start(seed: u64, players: u8, direction: Direction, len: usize, link: Link) -> Self {
+        Self::start_with(seed, players, direction, len, link, Encryption::Plain)
+    }
+
+    /// The same with these options, over a link without loss.
+    pub fn with_options(seed: u64, options: CrowdOptions) -> Self {
+        let CrowdOptions { players, direction, len, rtt, is_encrypted } = options;
+        let encryption = if is_encrypted { Encryption::Encrypted } else { Encryption::Plain };
+        Self::start_with(seed, players, direction, len, Link::default().delay(rtt / 2), encryption)
+    }
+
+    fn start_with(seed: u64, count: u8, direction: Direction, len: usize, link: Link, encryption: Encryption) -> Self {
         let mut net = Network::new(seed);
         net.set_default_link(link);
         let bottleneck = net.add_bottleneck(1_000_000_000, 1 << 20);
@@ -176,8 +212,8 @@ impl Crowd {
         let server = net.add(SERVER, Arena { endpoint, stream: None, arrivals: Arrivals::default() });
         let players: Vec<_> = (1..=count)
             .map(|number| {
-                let client =
-                    Client::new(net.now(), SERVER.into(), client_config(Encryption::Plain), [number; 32]).unwrap();
+                let config = client_config(encryption.clone());
+                let client = Client::new(net.now(), SERVER.into(), config, [number; 32]).unwrap();
                 let player = Player { client, stream: None, arrivals: Arrivals::default() };
                 let player = net.add(([10, 0, 1, number], 1_000), player);
                 match direction {
@@ -195,14 +231,15 @@ impl Crowd {
         assert_eq!(net.machine(server).endpoint.stats().players, usize::from(count));
         let interval = Duration::from_nanos(1_000_000_000 / 60);
         let start = net.now();
-        let stream = |first: Option<Instant>| Some(Stream { start, interval, len, next_at: first });
+        let stream =
+            |player: u8, next_at: Option<Instant>| Some(Stream { start, interval, len, player, next_at, sent: 0 });
         let to_server = direction != Direction::ToPlayers;
         let to_players = direction != Direction::ToServer;
-        for &player in &players {
+        for (number, &player) in (0..).zip(&players) {
             let phase = net.rng().duration(interval);
-            net.with(player, |player, _| player.stream = stream(to_server.then_some(start + phase)));
+            net.with(player, |player, _| player.stream = stream(number, to_server.then_some(start + phase)));
         }
-        net.with(server, |server, _| server.stream = stream(to_players.then_some(start)));
+        net.with(server, |server, _| server.stream = stream(0, to_players.then_some(start)));
         Self { net, bottleneck, second_bottleneck, server, players, direction }
     }
 
@@ -218,6 +255,23 @@ impl Crowd {
             sum[2] += counters.lost().datagrams;
         }
         sum
+    }
+
+    /// The number of messages of each stream that were sent and have not arrived.
+    pub fn outstanding(&self) -> Vec<usize> {
+        let arena = self.net.machine(self.server);
+        let mut arrived = vec![0; self.players.len()];
+        arena.arrivals.count(&mut arrived);
+        let sent = |stream: &Option<Stream>| stream.as_ref().map_or(0, |stream| stream.sent);
+        let to_server = self.players.iter().zip(&arrived).map(|(&player, arrived)| {
+            let player = self.net.machine(player);
+            sent(&player.stream) - arrived
+        });
+        let to_players = self.players.iter().map(|&player| {
+            let player = self.net.machine(player);
+            sent(&arena.stream) - player.arrivals.0.len()
+        });
+        to_server.chain(to_players).collect()
     }
 
     /// Runs for a while, and returns what happened to the messages that arrived in that time.
@@ -242,6 +296,7 @@ impl Crowd {
             bytes,
             loss: lost as f64 / datagrams.max(1) as f64,
             messages: times.len(),
+            max_outstanding: self.outstanding().into_iter().max().unwrap_or_default(),
         }
     }
 
