@@ -27,6 +27,10 @@ pub struct ConnectionConfig {
     /// Maximum number of datagrams of the same length that are emitted together, to be sent in one system call. From 1 to 64;
     /// 32 by default.
     pub batch: usize,
+    /// Maximum rate in bytes per second at which this side sends messages. It counts whole datagrams of document 003 with messages:
+    /// with their headers, resends and copies, but without the headers of UDP and IP, and without acks and other control datagrams.
+    /// Bursts of up to 25 ms at this rate, or two datagrams, are sent at once. At least 1,000; unlimited by default.
+    pub send_rate: Option<u32>,
     /// Whether an encrypted session may use AES-256-GCM, which it does if its peer may use it as well, and ChaCha20-Poly1305
     /// otherwise (W84). By default, whether this machine has instructions for it.
     pub aes_256_gcm: bool,
@@ -88,8 +92,8 @@ pub struct EndpointConfig {
     /// Budget of query replies in total. By default a burst of 256 kB and 128 kB per second: a hundred people who look every
     /// few seconds.
     pub query_total: Budget,
-    /// Maximum number of bytes of messages that are kept for all players together (S22). From 1 MB to 64 GB; 256 MB by
-    /// default.
+    /// Maximum number of bytes of messages that are kept for all players together (S22); those that wait in the queues of channels
+    /// may take a quarter of it (W124). From 1 MB to 64 GB; 256 MB by default.
     pub memory: usize,
     /// Settings of each connection.
     pub connection: ConnectionConfig,
@@ -201,6 +205,9 @@ impl ConnectionConfig {
     pub fn validate(&self) -> Result<(), SessionConfigError> {
         number("window", self.window, 64..=16_384)?;
         number("batch", self.batch, 1..=64)?;
+        if let Some(rate) = self.send_rate {
+            number("send_rate", rate as usize, 1_000..=u32::MAX as usize)?;
+        }
         number("thin_rate", self.thin_rate as usize, 0..=1_000_000)?;
         duration("idle_timeout", self.idle_timeout, Duration::from_secs(3)..=Duration::from_mins(5))?;
         let max_keepalive = Duration::from_secs(30).min(self.idle_timeout / 3);
@@ -293,6 +300,7 @@ impl Default for ConnectionConfig {
             ack_timeout: Duration::from_secs(30),
             thin_rate: 32_000,
             batch: 32,
+            send_rate: None,
             aes_256_gcm: Cipher::has_aes_instructions(),
             first_number: 0,
         }

@@ -43,6 +43,7 @@ mod transmit;
 pub(crate) use codec::{Codec, Protection, Side};
 pub(crate) use receive_buffer::ReceiveBuffer;
 pub(crate) use redundancy::CopyBudget;
+use source::Precedence;
 pub(crate) use source::Source;
 
 use crate::{ConnectionConfig, ConnectionStats, DisconnectReason, SendError};
@@ -146,6 +147,7 @@ struct SendSide {
     is_blocked: bool,
     /// The state of a layer above that binds its messages late.
     source: Source,
+    precedence: Precedence,
     direct_budget: DirectBudget,
     /// Acked messages are freed early: the connections of the endpoint use much of its memory.
     is_memory_scarce: bool,
@@ -255,12 +257,13 @@ impl Connection {
                 optimistic_acks: OptimisticAckDetector::new(0),
                 resend_budget: ResendBudget::new(now),
                 redundancy: Redundancy::new(now, config.thin_rate),
-                pacer: Pacer::new(now),
+                pacer: Pacer::new(now, config.send_rate),
                 delay_limit: DelayLimit::default(),
                 offered: OfferedRate::new(now),
                 paced_until: None,
                 is_blocked: false,
                 source: Source::default(),
+                precedence: Precedence::default(),
                 direct_budget: DirectBudget::default(),
                 is_memory_scarce: false,
                 scratch: Vec::with_capacity(MAX_DATAGRAM),

@@ -143,7 +143,7 @@ fn w111_players_share_one_copy_of_a_broadcast() {
         app.server.broadcast(now, players, ORDERED, map.clone(), |player, error| panic!("{player:?}: {error}"));
         Arc::strong_count(&map)
     });
-    assert!(copies > 1, "the bytes are shared");
+    assert_eq!(copies, 1 + 20, "the bytes are shared");
     pair.net.run_for(secs(5));
     for client in others.into_iter().chain([pair.client]) {
         let received = &pair.net.machine(client).received;

@@ -158,6 +158,18 @@ impl AsyncChannelServer {
         self.driver.command(|server| server.broadcast_to(players, channel, message, refused));
     }
 
+    /// Sends a message to these players, as [`broadcast_to`](Self::broadcast_to) does. `report` is called with each player and the ID
+    /// of its message, which [`ServerEvent::Receipt`] names, or the reason why it is not sent; it must not call the server.
+    pub fn broadcast_with(
+        &self,
+        players: impl IntoIterator<Item = PlayerId>,
+        channel: ChannelIndex,
+        message: impl Into<Arc<[u8]>>,
+        report: impl FnMut(PlayerId, Result<MessageId, SendError>),
+    ) {
+        self.driver.command(|server| server.broadcast_with(players, channel, message, report));
+    }
+
     /// Accepts a player after [`ServerEvent::LoginRequest`]; [`disconnect`](Self::disconnect) refuses it, with a reason.
     /// Returns false if there is no such request.
     pub fn accept_login(&self, player: PlayerId) -> bool {

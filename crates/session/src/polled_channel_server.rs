@@ -126,6 +126,19 @@ impl PolledChannelServer {
         self.driver.machine_mut().broadcast(now, players, channel, message, refused);
     }
 
+    /// Sends a message to these players, as [`broadcast_to`](Self::broadcast_to) does. `report` is called with each player and the ID
+    /// of its message, which [`ServerEvent::Receipt`] names, or the reason why it is not sent.
+    pub fn broadcast_with(
+        &mut self,
+        players: impl IntoIterator<Item = PlayerId>,
+        channel: ChannelIndex,
+        message: impl Into<Arc<[u8]>>,
+        report: impl FnMut(PlayerId, Result<MessageId, SendError>),
+    ) {
+        let now = self.send_time(channel);
+        self.driver.machine_mut().broadcast_with(now, players, channel, message, report);
+    }
+
     /// Accepts a player after [`ServerEvent::LoginRequest`]; [`disconnect`](Self::disconnect) refuses it, with a reason.
     /// Returns false if there is no such request.
     pub fn accept_login(&mut self, player: PlayerId) -> bool {

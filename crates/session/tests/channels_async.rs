@@ -97,7 +97,7 @@ async fn a_server_decides_on_players_and_shuts_down_with_a_reason() {
     assert!(matches!(refused, ConnectError::Login(LoginError::Refused(why)) if why == "not today"));
     let client = AsyncChannelClient::connect(addr, options(), table()).await.unwrap();
     decisions.await.unwrap();
-    server.broadcast(CHAT, &b"last words"[..], |_, error| panic!("{error}"));
+    server.broadcast_with(server.players(), CHAT, &b"last words"[..], |_, sent| assert!(sent.is_ok()));
     let shutdown = Arc::try_unwrap(server).unwrap().shutdown("good night");
     let mut message = ChannelMessage::default();
     let (received, ()) = tokio::join!(client.recv(&mut message), shutdown);

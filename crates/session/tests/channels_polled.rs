@@ -110,6 +110,11 @@ fn receipts_name_the_message_that_the_application_has_read() {
     let sent = pair.server.send(player, CHAT, b"hello").unwrap();
     assert_eq!(pair.client_event(), ClientEvent::Message);
     assert_eq!(pair.server_event(), ServerEvent::Receipt(player, sent));
+    let mut sent = Vec::new();
+    pair.server.broadcast_with([player], CHAT, &b"all"[..], |player, result| sent.push((player, result.unwrap())));
+    assert_eq!(pair.client_event(), ClientEvent::Message);
+    assert_eq!(pair.server_event(), ServerEvent::Receipt(player, sent[0].1));
+    assert_eq!((sent.len(), sent[0].0), (1, player));
 }
 
 #[test]

@@ -29,7 +29,11 @@ pub(super) enum StoredMessage {
         len: u16,
     },
     Owned(Box<[u8]>),
-    Shared(Arc<[u8]>),
+    Shared {
+        bytes: Arc<[u8]>,
+        /// The part of them that counts as memory of this queue.
+        counted: u32,
+    },
 }
 
 /// The bytes of messages that are removed oldest or newest first.
@@ -48,6 +52,16 @@ struct Chunk {
 }
 
 impl OutgoingMessage<'_> {
+    /// Bytes of memory that the message takes in a queue. Those that several queues share are counted in full in the first, as a half
+    /// in the second, and so on: the sum exceeds what is in use by little, however many there are.
+    #[inline]
+    pub fn memory(&self) -> usize {
+        match self {
+            Self::Borrowed(bytes) => bytes.len(),
+            Self::Shared(bytes) => bytes.len() / Arc::strong_count(bytes),
+        }
+    }
+
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Borrowed(bytes) => bytes,
@@ -61,7 +75,15 @@ impl StoredMessage {
         match self {
             Self::Chunked { len, .. } => usize::from(*len),
             Self::Owned(bytes) => bytes.len(),
-            Self::Shared(bytes) => bytes.len(),
+            Self::Shared { bytes, .. } => bytes.len(),
+        }
+    }
+
+    /// Bytes of memory that the message takes; see [`OutgoingMessage::memory`].
+    pub fn memory(&self) -> usize {
+        match self {
+            Self::Shared { counted, .. } => *counted as usize,
+            _ => self.len(),
         }
     }
 }
@@ -71,7 +93,10 @@ impl MessageStore {
     #[inline]
     pub fn push(&mut self, message: OutgoingMessage<'_>) -> StoredMessage {
         match message {
-            OutgoingMessage::Shared(bytes) => StoredMessage::Shared(bytes.clone()),
+            OutgoingMessage::Shared(bytes) => {
+                // A message has at most 16 MB.
+                StoredMessage::Shared { counted: message.memory() as u32, bytes: bytes.clone() }
+            }
             OutgoingMessage::Borrowed(bytes) if bytes.len() > MAX_CHUNKED => StoredMessage::Owned(bytes.into()),
             OutgoingMessage::Borrowed(bytes) => self.push_chunked(bytes),
         }
@@ -104,7 +129,7 @@ impl MessageStore {
                 self.chunks.front().and_then(|chunk| chunk.bytes.get(range)).unwrap_or_default()
             }
             StoredMessage::Owned(bytes) => bytes,
-            StoredMessage::Shared(bytes) => bytes,
+            StoredMessage::Shared { bytes, .. } => bytes,
         }
     }
 

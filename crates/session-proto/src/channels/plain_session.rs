@@ -126,6 +126,11 @@ impl PlainSession {
         &self.message
     }
 
+    /// Bytes of messages that wait to be sent.
+    pub fn queue_memory(&self) -> usize {
+        self.writer.pending()
+    }
+
     /// Bytes of an unfinished message.
     pub fn memory(&self) -> usize {
         self.reader.buffered()

@@ -17,6 +17,10 @@ pub(super) struct PlayerSession {
     pub has_message_event: bool,
     /// Bytes of unfinished and waiting messages, as they are counted.
     pub memory: usize,
+    /// Bytes of messages that wait to be sent, as they are counted.
+    pub queued: usize,
+    /// The application waits for memory.
+    pub is_memory_blocked: bool,
     /// The endpoint will ask for messages to this player.
     pub is_woken: bool,
 }
@@ -29,7 +33,16 @@ pub(super) enum Layer {
 
 impl PlayerSession {
     pub fn new(layer: Layer, new: NewPlayer) -> Self {
-        Self { layer, new: Some(new), end: None, has_message_event: false, memory: 0, is_woken: false }
+        Self {
+            layer,
+            new: Some(new),
+            end: None,
+            has_message_event: false,
+            memory: 0,
+            queued: 0,
+            is_memory_blocked: false,
+            is_woken: false,
+        }
     }
 }
 
@@ -132,6 +145,14 @@ impl Layer {
         match self {
             Self::Channels(session) => session.memory(),
             Self::Plain(session) => session.memory(),
+        }
+    }
+
+    /// Bytes of messages that wait to be sent.
+    pub fn queue_memory(&self) -> usize {
+        match self {
+            Self::Channels(session) => session.queue_memory(),
+            Self::Plain(session) => session.queue_memory(),
         }
     }
 

@@ -43,7 +43,8 @@ impl PriorityGroup {
         from(self.next..self.channels.len()).chain(from(0..self.next))
     }
 
-    /// The channel at this position in the group was served last: the one after it is served first from now on.
+    /// The channel at this position in the group was served first: next time it is the one after it. Others have only had what was
+    /// left of the payload.
     pub fn on_served(&mut self, turn: usize) {
         self.next = if turn + 1 < self.channels.len() { turn + 1 } else { 0 };
     }

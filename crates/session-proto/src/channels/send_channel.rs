@@ -30,8 +30,8 @@ const OVERLOAD_MEMORY: u32 = 4;
 /// was replaced.
 const QUEUED_AFTER_REPLACED: u8 = 64;
 
-/// Maximum number of messages that wait in a queue, however small they are.
-const MAX_QUEUED: usize = 65_536;
+/// Bytes of memory that a message takes in a queue beside its own, and with which it counts there at least, however small it is.
+pub(super) const ENTRY: usize = 64;
 
 /// Identifies a message of a reliable channel in its receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,7 +83,10 @@ pub(super) struct SendChannel {
     max_queued: usize,
     queue: VecDeque<QueuedMessage>,
     store: MessageStore,
+    /// Bytes of the messages that wait, as they count towards the limit of the queue.
     queued: usize,
+    /// Bytes of memory that they take.
+    memory: usize,
     /// The position of the next message: assigned when a reliable message is queued, and when another one is first sent.
     next_number: u64,
     /// Positions before this one may be sent: all, if the channel is not reliable.
@@ -119,6 +122,7 @@ impl SendChannel {
             queue: VecDeque::new(),
             store: MessageStore::default(),
             queued: 0,
+            memory: 0,
             next_number: 0,
             credit_end: if channel.mode.is_reliable() { CREDIT_WINDOW } else { u64::MAX },
             unconfirmed: channel.receipts.then(VecDeque::new),
@@ -155,8 +159,9 @@ impl SendChannel {
         let number = self.next_number;
         self.next_number += u64::from(self.mode.is_reliable());
         let expires_at = self.expires_at(now);
-        self.queued += length;
+        self.queued += length.max(ENTRY);
         let message = self.store.push(message);
+        self.memory += ENTRY + message.memory();
         self.queue.push_back(QueuedMessage { message, number, fragments_sent: 0, expires_at });
         Ok(MessageId { channel: self.index, number })
     }
@@ -200,7 +205,12 @@ impl SendChannel {
 
     /// Whether there is room for a message of this length.
     pub fn has_room(&self, length: usize) -> bool {
-        self.queue.is_empty() || (self.queued + length <= self.max_queued && self.queue.len() < MAX_QUEUED)
+        self.queue.is_empty() || self.queued + length.max(ENTRY) <= self.max_queued
+    }
+
+    /// Bytes of memory that the messages that wait take.
+    pub fn memory(&self) -> usize {
+        self.memory
     }
 
     pub fn is_empty(&self) -> bool {
@@ -248,7 +258,7 @@ impl SendChannel {
             if let Some(unconfirmed) = &mut self.unconfirmed {
                 unconfirmed.push_back(true);
             }
-            self.queued -= sent.len();
+            self.on_removed(&sent);
             self.store.remove_oldest(&sent.message);
         }
         if self.queue.is_empty() {
@@ -325,9 +335,15 @@ impl SendChannel {
 
     fn drop_back(&mut self) {
         if let Some(dropped) = self.queue.pop_back() {
-            self.queued -= dropped.len();
+            self.on_removed(&dropped);
             self.store.remove_newest(&dropped.message);
         }
+    }
+
+    #[inline]
+    fn on_removed(&mut self, removed: &QueuedMessage) {
+        self.queued -= removed.len().max(ENTRY);
+        self.memory -= ENTRY + removed.message.memory();
     }
 }
 
@@ -336,6 +352,8 @@ impl QueuedMessage {
         self.message.len()
     }
 }
+
+const _: () = assert!(size_of::<QueuedMessage>() <= ENTRY);
 
 #[cfg(test)]
 mod tests {

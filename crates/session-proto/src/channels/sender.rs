@@ -2,6 +2,7 @@
 
 mod alone;
 mod direct;
+mod fill_state;
 
 use super::{
     ChannelFault, ChannelIndex, ChannelMode, ChannelTable, MessageId,
@@ -19,6 +20,7 @@ use crate::{
     connection::{Side, Source},
 };
 use direct::{DirectUrgent, MAX_SINGLE_MESSAGE_POLLS};
+use fill_state::{FillState, Urgency};
 use rallypoint_wire::session::{
     ClientData, MAX_DATAGRAM, MessageNumber,
     channels::{FRAGMENT_HEADER, MESSAGE_HEADER, RecordWriter, Sequences},
@@ -36,6 +38,8 @@ pub(super) struct Sender {
     waiting: ChannelSet,
     reliable: ChannelSet,
     expiring: ChannelSet,
+    /// Reliable channels that are limited by delay while others are in use: all but those that go before every other one.
+    bulk_channels: ChannelSet,
     /// The channels by priority; those that have the same take turns.
     order: Vec<PriorityGroup>,
     writer: RecordWriter,
@@ -52,18 +56,6 @@ pub(super) struct Sender {
     single_message_polls: u8,
     /// A channel may have been full.
     has_blocked: bool,
-}
-
-/// The remaining budgets while messages are handed over.
-#[derive(Clone, Copy, Debug)]
-struct FillState {
-    /// Number of bytes that would be sent at once.
-    budget: usize,
-    /// Number of bytes by which the memory may grow.
-    allowance: usize,
-    in_flight: u64,
-    /// Congestion window in bytes.
-    window: u64,
 }
 
 /// The kind of messages in a payload: only whole payloads are dropped, so the two kinds never share one.
@@ -90,17 +82,21 @@ impl Sender {
             })
             .collect();
         let order = PriorityGroup::of_all(&channels);
-        let set_of = |has_mode: fn(ChannelMode) -> bool| {
-            let chosen = channels.iter().filter(|channel| has_mode(channel.mode));
+        let set_of = |is_chosen: &dyn Fn(&SendChannel) -> bool| {
+            let chosen = channels.iter().filter(|channel| is_chosen(channel));
             chosen.fold(0, |set, channel| set | bit(channel.index.get().into()))
         };
-        let reliable = set_of(ChannelMode::is_reliable);
-        let expiring = set_of(|mode| mode == ChannelMode::Expiring);
+        let reliable = set_of(&|channel| channel.mode.is_reliable());
+        let expiring = set_of(&|channel| channel.mode == ChannelMode::Expiring);
+        let urgent = channels.iter().filter(|channel| !channel.mode.is_reliable() && channel.max_size > 0);
+        let most_urgent = urgent.map(|channel| channel.priority).min().unwrap_or(0);
+        let bulk_channels = set_of(&|channel| channel.mode.is_reliable() && channel.priority >= most_urgent);
         Self {
             channels,
             waiting: 0,
             reliable,
             expiring,
+            bulk_channels,
             order,
             writer: RecordWriter::new(0),
             newest: NewestPayloads::default(),
@@ -139,6 +135,11 @@ impl Sender {
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.waiting == 0
+    }
+
+    /// Bytes of memory that the messages that wait take.
+    pub fn queue_memory(&self) -> usize {
+        self.channels.iter().map(SendChannel::memory).sum()
     }
 
     /// Whether nothing waits to be sent or polled.
@@ -232,12 +233,7 @@ impl Sender {
             self.bulk.update(now, connection, &self.traffic);
         }
         let size = connection.max_message();
-        let mut state = FillState {
-            budget: connection.send_budget(now),
-            allowance,
-            in_flight: connection.in_flight(),
-            window: connection.window(),
-        };
+        let mut state = FillState::new(now, connection, self.urgency(), allowance);
         if replies.is_empty() {
             let is_lone = self.has_lone_message(size);
             self.fill_alone(now, connection, &mut state);
@@ -249,13 +245,13 @@ impl Sender {
         }
         self.single_message_polls = 0;
         loop {
-            let admission = self.bulk.check(state.in_flight, state.window, &self.traffic);
+            let admission = state.check_bulk(connection, &self.bulk, &self.traffic);
             let is_bulk_admitted = admission == BulkAdmission::Admitted;
             let urgent_at =
                 if is_urgent_limited { self.urgent.ready_at(now, state.in_flight, &self.traffic) } else { now };
             let kind = match self.next_kind(now, is_bulk_admitted, urgent_at, &mut source.wake_at) {
                 Some(kind) => kind,
-                None if !replies.is_empty() => PayloadKind::Reliable,
+                None if !replies.is_empty() && state.preceding.is_none() => PayloadKind::Reliable,
                 None => {
                     source.has_backlog = admission == BulkAdmission::WindowFull;
                     break;
@@ -278,9 +274,19 @@ impl Sender {
                 contents.on_sent(number, connection, &mut self.newest);
                 self.traffic.on_sent(now, sent);
             }
-            state.on_sent(sent);
+            state.on_sent(connection, sent);
         }
         source
+    }
+
+    fn urgency(&self) -> Urgency {
+        if self.waiting & !self.reliable == 0 {
+            Urgency::None
+        } else if self.waiting & self.reliable != 0 && self.urgent.is_thin() {
+            Urgency::FewBesideBulk
+        } else {
+            Urgency::Some
+        }
     }
 
     /// Drops messages that wait and are late.
@@ -308,7 +314,7 @@ impl Sender {
                 let channel = self.channels.get_mut(index);
                 let Some(channel) = channel.filter(|channel| channel.front().is_some()) else { continue };
                 let kind = PayloadKind::of(channel.mode);
-                if kind == PayloadKind::Reliable && !is_bulk_admitted {
+                if !is_bulk_admitted && self.bulk_channels & bit(index) != 0 {
                     continue;
                 }
                 let ready_at = channel.rate.as_mut().map_or(now, |rate| rate.ready_at(now));
@@ -334,18 +340,16 @@ impl Sender {
         let mut contents = DroppableContents::default();
         if kind == PayloadKind::Reliable {
             replies.emit(&mut self.writer);
-            if !is_bulk_admitted {
-                return contents;
-            }
         }
+        let admitted = if is_bulk_admitted { ChannelSet::MAX } else { !self.bulk_channels };
         let Self { channels, waiting, order, writer, newest, .. } = self;
         for group in order {
-            if group.set & *waiting == 0 {
+            if group.set & *waiting & admitted == 0 {
                 continue;
             }
-            let mut served_last = None;
+            let mut served_first = None;
             for (turn, index) in group.turns() {
-                let channel = channels.get_mut(index).filter(|_| *waiting & bit(index) != 0);
+                let channel = channels.get_mut(index).filter(|_| *waiting & admitted & bit(index) != 0);
                 let Some(channel) = channel.filter(|channel| PayloadKind::of(channel.mode) == kind) else { continue };
                 let before = writer.len();
                 pack_channel(now, channel, writer, |mode, is_start, replaced, expires_at| {
@@ -365,13 +369,13 @@ impl Sender {
                 }
                 let packed = writer.len() - before;
                 if packed > 0 {
-                    served_last = Some(turn);
+                    served_first.get_or_insert(turn);
                     if let Some(rate) = &mut channel.rate {
                         rate.on_send(packed);
                     }
                 }
             }
-            if let Some(turn) = served_last {
+            if let Some(turn) = served_first {
                 group.on_served(turn);
             }
         }
@@ -426,21 +430,6 @@ fn pack_channel(
         if index + 1 == count {
             channel.pop();
         }
-    }
-}
-
-impl FillState {
-    /// Whether another payload may be handed over.
-    fn admits(&self, connection: &Connection) -> bool {
-        let has_memory = self.allowance >= MAX_DATAGRAM || connection.unacked() == 0;
-        self.budget >= MAX_DATAGRAM && has_memory && connection.is_writable()
-    }
-
-    /// A payload was handed over, in a datagram of this size.
-    fn on_sent(&mut self, size: usize) {
-        self.in_flight += size as u64;
-        self.budget = self.budget.saturating_sub(size);
-        self.allowance = self.allowance.saturating_sub(MAX_DATAGRAM);
     }
 }
 

@@ -1,7 +1,9 @@
 //! The server side of sessions with channels.
 
+mod broadcast;
 mod lifecycle;
 mod memory;
+mod queue_memory;
 
 use super::{
     ChannelFault, ChannelIndex, ChannelMode, ChannelTable, ChannelTableError, MessageId, TokenClaims, TokenError,
@@ -9,6 +11,7 @@ use super::{
     message_store::OutgoingMessage,
     player_session::Layer,
     receiver::{Next, PayloadSource},
+    send_channel::ENTRY,
     session::send_hello,
     session_table::SessionTable,
 };
@@ -16,6 +19,7 @@ use crate::{
     Connection, Endpoint, EndpointConfig, EndpointStats, NewPlayer, PlayerId, PublicKey, QueryReplies, SendError,
     ServerEvent, SessionConfigError, SlotIndex,
 };
+use queue_memory::QueueMemory;
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::session::{
     STREAM_SUFFIX,
@@ -25,7 +29,6 @@ use std::{
     collections::VecDeque,
     fmt,
     net::SocketAddr,
-    sync::Arc,
     time::{Duration, Instant},
 };
 use zeroize::Zeroize;
@@ -78,6 +81,8 @@ pub struct ChannelServer {
     /// Bytes of unfinished and waiting messages of all players, and their maximum: half of [`EndpointConfig::memory`].
     memory: usize,
     max_memory: usize,
+    /// Messages that wait to be sent.
+    queues: QueueMemory,
     /// A message was read that a player expects a receipt or credit for.
     has_replies: bool,
     sessions: SessionTable,
@@ -136,6 +141,7 @@ impl ChannelServer {
         endpoint.connection.ordered = true;
         let window = endpoint.connection.window;
         let max_memory = endpoint.memory / 2;
+        let queues = QueueMemory::new(endpoint.memory, endpoint.max_players);
         let endpoint = Endpoint::new(endpoint, seed);
         seed.zeroize();
         Ok(Self {
@@ -144,6 +150,7 @@ impl ChannelServer {
             memory: 0,
             has_replies: false,
             max_memory,
+            queues,
             endpoint: endpoint?,
             table: channels,
             tokens,
@@ -198,7 +205,9 @@ impl ChannelServer {
     /// Whether a channel to a player has room for a message of this length; also if there is no session to wait for.
     #[must_use]
     pub fn has_room(&self, player: PlayerId, channel: ChannelIndex, length: usize) -> bool {
-        self.sessions.get(player).is_none_or(|player| player.layer.has_room(channel, length))
+        self.sessions.get(player).is_none_or(|player| {
+            player.layer.has_room(channel, length) && self.queues.has_room(player.queued, length + ENTRY)
+        })
     }
 
     /// Whether messages of a channel expire: then the time at which they are sent matters. The others may be sent with the time at
@@ -212,8 +221,8 @@ impl ChannelServer {
     /// Sends a message to a player on a channel.
     ///
     /// # Errors
-    /// If there is no such player or channel, the message is too large, or the queue of the channel is full: then
-    /// [`ServerEvent::Writable`] follows.
+    /// If there is no such player or channel, the message is too large, or the queue of the channel is full, or the queues of all
+    /// players (W124): then [`ServerEvent::Writable`] follows.
     pub fn send(
         &mut self,
         now: Instant,
@@ -245,35 +254,15 @@ impl ChannelServer {
     ) -> Result<MessageId, SendError> {
         self.now = now;
         let own = self.sessions.get_mut(player).ok_or(SendError::UnknownPlayer)?;
-        let sent = own.layer.send(now, channel, OutgoingMessage::Borrowed(message))?;
+        let message = OutgoingMessage::Borrowed(message);
+        if !self.queues.take(player, own, message) {
+            return Err(SendError::WouldBlock);
+        }
+        let sent = own.layer.send(now, channel, message).inspect_err(|_| self.queues.count(own))?;
         if !std::mem::replace(&mut own.is_woken, true) {
             self.wake(player);
         }
         Ok(sent)
-    }
-
-    /// Sends a message to several players; its bytes are kept once. `refused` is called for each player that it cannot be sent to.
-    pub fn broadcast(
-        &mut self,
-        now: Instant,
-        players: impl IntoIterator<Item = PlayerId>,
-        channel: ChannelIndex,
-        message: impl Into<Arc<[u8]>>,
-        mut refused: impl FnMut(PlayerId, SendError),
-    ) {
-        self.now = now;
-        let message = message.into();
-        for player in players {
-            let Some(own) = self.sessions.get_mut(player) else {
-                refused(player, SendError::UnknownPlayer);
-                continue;
-            };
-            match own.layer.send(now, channel, OutgoingMessage::Shared(&message)) {
-                Ok(_) if std::mem::replace(&mut own.is_woken, true) => {}
-                Ok(_) => self.wake(player),
-                Err(error) => refused(player, error),
-            }
-        }
     }
 
     /// The next message of a player and its channel. Its bytes stay valid until the next call.
@@ -463,11 +452,13 @@ impl Machine for ChannelServer {
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         self.now = now;
         self.handle_events();
-        let Self { endpoint, sessions, events, .. } = self;
+        self.endpoint.set_reserved(self.memory + self.queues.total());
+        let Self { endpoint, sessions, events, queues, .. } = self;
         let transmit = endpoint.poll_transmit_with(now, out, |player, connection, allowance| {
             if let Some(own) = sessions.get_mut(player) {
                 own.is_woken = false;
                 own.layer.fill(now, connection, allowance);
+                queues.count(own);
                 if own.layer.take_writable() {
                     events.push_back(ServerEvent::Writable(player));
                 }
@@ -480,6 +471,7 @@ impl Machine for ChannelServer {
         });
         if transmit.is_none() {
             self.handle_events();
+            self.report_queue_memory();
         }
         transmit
     }

@@ -183,6 +183,11 @@ impl ChannelSession {
         self.receiver.memory() + self.replies.memory()
     }
 
+    /// Bytes of messages that wait to be sent.
+    pub fn queue_memory(&self) -> usize {
+        self.sender.queue_memory()
+    }
+
     /// Moves to the next message, and returns its channel.
     pub fn next_message(&mut self, source: &mut impl PayloadSource) -> Result<Option<ChannelIndex>, ChannelFault> {
         let next = self.next(source);

@@ -39,14 +39,16 @@ pub struct Channel {
     /// Maximum size of a message to the client in bytes; as above.
     pub max_to_client: usize,
     /// Channels with a lower number are served first; those with the same number take turns. By default 0 for sequenced and
-    /// expiring channels, and 1 for reliable ones.
+    /// expiring channels, and 1 for reliable ones. A reliable channel with a lower number than all of those is not limited by delay
+    /// (W114).
     pub priority: u8,
     /// How long a message of an expiring channel is of use. From 1 ms to a minute; 250 ms by default.
     pub max_age: Duration,
     /// Maximum rate in bytes per second. At least 1,000; unlimited by default.
     pub rate: Option<u32>,
     /// Number of bytes that may wait to be sent to a peer, beyond which there is no room for another message: a server may
-    /// need that much for each player who does not read. At least 1,000; 1 MB by default. A single message always fits.
+    /// need that much for each player who does not read, within the limit of all queues (W124). A message counts as at least 64
+    /// bytes. At least 1,000; 1 MB by default. A single message always fits.
     pub queue: usize,
     /// Whether the receiver's application confirms each message (only in reliable channels).
     pub receipts: bool,

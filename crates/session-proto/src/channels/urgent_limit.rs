@@ -25,6 +25,9 @@ const MIN_SHARE: f64 = 2.0 / 3.0;
 const MAX_FUTILE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_secs(30);
 
+/// Rate in bytes per second below which a stream is thin: as in [`ConnectionConfig::thin_rate`](crate::ConnectionConfig::thin_rate).
+const THIN_RATE: f64 = 32_000.0;
+
 /// Shortest and longest interval between two steps of a stream: what is sent within the shortest is one step.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
 const MAX_INTERVAL: Duration = Duration::from_millis(200);
@@ -55,6 +58,11 @@ impl UrgentLimit {
     #[inline]
     pub fn is_unlimited(&self) -> bool {
         self.limit.is_none()
+    }
+
+    /// Whether so little is sent that it does not matter to the path.
+    pub fn is_thin(&self) -> bool {
+        self.rate < THIN_RATE
     }
 
     /// Whether nothing is held back, and [`update`](Self::update) would not change that. The delay is looked at once per step.

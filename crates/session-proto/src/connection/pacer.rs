@@ -18,13 +18,16 @@ const MIN_BURST: f64 = 1_016.0;
 pub(crate) struct Pacer {
     credit: f64,
     at: Instant,
+    /// The application's own limit in bytes per second.
+    max_rate: f64,
     /// The last call of [`is_ready`](Self::is_ready) returned false: a datagram is waiting.
     is_waiting: bool,
 }
 
 impl Pacer {
-    pub fn new(now: Instant) -> Self {
-        Self { credit: MIN_BURST, at: now, is_waiting: false }
+    /// `max_rate`: the application's own limit in bytes per second, if there is one.
+    pub fn new(now: Instant, max_rate: Option<u32>) -> Self {
+        Self { credit: MIN_BURST, at: now, max_rate: max_rate.map_or(f64::INFINITY, f64::from), is_waiting: false }
     }
 
     /// Whether a datagram may be sent, at this rate. The credit may become negative by one datagram.
@@ -36,7 +39,7 @@ impl Pacer {
         }
         let elapsed = now.saturating_duration_since(self.at);
         self.at = now;
-        let rate = rate();
+        let rate = rate().min(self.max_rate);
         let burst = if self.is_waiting { elapsed.clamp(BURST, MAX_LATE_BURST) } else { BURST };
         let limit = (rate * burst.as_secs_f64()).max(MIN_BURST);
         // Credit from before is never cut: it is used up in the same round.
@@ -58,6 +61,7 @@ impl Pacer {
     /// When to try again after [`is_ready`](Self::is_ready) returned false: not for each datagram, but for a burst of a
     /// millisecond.
     pub fn retry_at(&self, rate: f64) -> Instant {
+        let rate = rate.min(self.max_rate);
         let wanted = (rate * BURST.as_secs_f64()).clamp(1.0, 16_000.0) / 2.0;
         let seconds = ((wanted - self.credit) / rate.max(1.0)).clamp(0.000_02, 1.0);
         self.at + Duration::from_secs_f64(seconds)

@@ -146,6 +146,11 @@ impl SendBuffer {
         self.has_room_for(1 + self.reserve) && self.messages.len() < MAX_WINDOWS * self.window
     }
 
+    /// Number of messages of the window that are kept free for a path challenge.
+    pub fn reserve(&self) -> usize {
+        self.reserve
+    }
+
     /// Whether this many messages fit into the window, the reserve included.
     pub fn has_room_for(&self, messages: usize) -> bool {
         self.unacked() + messages <= self.window

@@ -19,6 +19,42 @@ pub(crate) struct Source {
     pub is_idle: bool,
 }
 
+/// Maximum number of messages that are sent in a row although others have to be resent: otherwise those would wait for as long as
+/// there is something urgent.
+const MAX_PRECEDING: u8 = 4;
+
+/// Least number of messages in the window for which bulk leaves room: those of a game within a round trip and the time in which a
+/// lost message is resent.
+const MIN_URGENT_NUMBERS: usize = 8;
+
+/// New messages that are sent before those that have to be resent: a position that is sent now is worth more than a part of a
+/// download.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Precedence {
+    /// Number of them that were handed over and not sent yet.
+    unsent: u8,
+    /// Whether those are sent although the congestion window is full.
+    may_overdraw: bool,
+    /// Number of them that were sent since the last resend.
+    sent: u8,
+}
+
+impl Precedence {
+    /// A message is sent for the first time.
+    #[inline]
+    pub fn on_first(&mut self) {
+        if self.unsent > 0 {
+            self.unsent -= 1;
+            self.sent = (self.sent + 1).min(MAX_PRECEDING);
+        }
+    }
+
+    /// A message is resent.
+    pub fn on_resend(&mut self) {
+        self.sent = 0;
+    }
+}
+
 impl Source {
     /// The layer above has nothing to send, until it wakes the source.
     pub const IDLE: Self = Self { has_backlog: false, wake_at: None, is_idle: true };
@@ -28,6 +64,52 @@ impl Connection {
     /// Number of bytes, headers included, that would be sent at once. The layer above has something to send.
     #[inline(always)]
     pub(crate) fn send_budget(&mut self, now: Instant) -> usize {
+        if self.has_precedence(now) { 0 } else { self.urgent_budget(now, false) }
+    }
+
+    /// Whether only messages may be sent that must not be late: others have to be resent now, or nothing comes back. Into a silence,
+    /// only what costs next to nothing is sent: it shows at once when the network is back.
+    #[inline]
+    pub(crate) fn has_precedence(&mut self, now: Instant) -> bool {
+        (self.send.buffer.next_resend().is_some() && self.recovery.resend_at.is_none_or(|at| now >= at))
+            || (self.recovery.is_silent && !self.send.redundancy.is_thin())
+    }
+
+    /// Whether the congestion window is full.
+    pub(crate) fn is_window_full(&self) -> bool {
+        let in_flight = self.send.buffer.in_flight();
+        in_flight > 0 && self.congestion.room(in_flight) < MAX_DATAGRAM as f64
+    }
+
+    /// Number of messages that may be handed over although others have to be resent. `are_few`: those have their turn in any case.
+    pub(crate) fn max_preceding(&self, are_few: bool) -> u8 {
+        if are_few || self.recovery.is_silent { MAX_PRECEDING } else { MAX_PRECEDING - self.send.precedence.sent }
+    }
+
+    /// The message that was just handed over precedes those that have to be resent, and is sent into a silence. `may_overdraw`: it
+    /// is sent although the congestion window is full, as happens when that has just shrunk.
+    pub(crate) fn precede_resends(&mut self, may_overdraw: bool) {
+        self.send.precedence.unsent += 1;
+        self.send.precedence.may_overdraw = may_overdraw;
+    }
+
+    /// The next message, if it was never sent, precedes those that have to be resent, and may be sent now.
+    pub(super) fn next_preceding(&mut self, now: Instant) -> Option<MessageNumber> {
+        if self.send.precedence.unsent == 0 {
+            return None;
+        }
+        let number = self.next_unsent();
+        if number.is_none() {
+            self.send.precedence.unsent = 0;
+        }
+        let may_overdraw = self.send.precedence.may_overdraw;
+        number.filter(|number| (may_overdraw || self.fits_window(*number)) && self.is_pacer_ready(now))
+    }
+
+    /// The same as [`send_budget`](Self::send_budget) for messages that must not be late. `may_overdraw`: they are so few that they
+    /// need not wait for the congestion window.
+    #[inline(always)]
+    pub(crate) fn urgent_budget(&mut self, now: Instant, may_overdraw: bool) -> usize {
         // As in `send`: messages that were acked long ago are freed with every ack, and here only if their memory is needed.
         if self.send.is_memory_scarce || !self.send.buffer.has_room() {
             self.release(now);
@@ -36,14 +118,8 @@ impl Connection {
                 return 0;
             }
         }
-        let buffer = &mut self.send.buffer;
-        let is_held = |resend_at: Option<Instant>| resend_at.is_some_and(|at| now < at);
-        if self.state != State::Open
-            || buffer.unsent() > 0
-            || (buffer.next_resend().is_some() && !is_held(self.recovery.resend_at))
-            || !self.path.admits(buffer.next_number())
-            || (self.recovery.is_silent && !self.send.redundancy.is_thin())
-        {
+        let buffer = &self.send.buffer;
+        if self.state != State::Open || buffer.unsent() > 0 || !self.path.admits(buffer.next_number()) {
             return 0;
         }
         let in_flight = self.send.buffer.in_flight();
@@ -52,7 +128,7 @@ impl Connection {
         }
         let left = self.congestion.room(in_flight);
         // A single datagram always fits: the pacer limits those.
-        let left = if in_flight == 0 { left.max(MAX_DATAGRAM as f64) } else { left };
+        let left = if in_flight == 0 || may_overdraw { left.max(MAX_DATAGRAM as f64) } else { left };
         left.min(self.send.pacer.credit()) as usize
     }
 
@@ -153,6 +229,10 @@ impl Connection {
         self.rtt.poll_interval()
     }
 
+    pub(crate) fn rtt_variation(&self) -> Duration {
+        self.rtt.variation()
+    }
+
     /// The round-trip time without a queue.
     pub(crate) fn base_rtt(&self) -> Duration {
         self.rtt.base()
@@ -164,6 +244,14 @@ impl Connection {
 
     pub(crate) fn in_flight(&self) -> u64 {
         self.send.buffer.in_flight()
+    }
+
+    /// Whether there is room for a message that leaves some numbers of the window to others, which must not wait for an ack.
+    #[inline]
+    pub(crate) fn has_room_beside_urgent(&self) -> bool {
+        self.send
+            .buffer
+            .has_room_for(1 + self.send.buffer.reserve() + (self.config.window / 16).max(MIN_URGENT_NUMBERS))
     }
 
     /// Number of messages that are not acknowledged.

@@ -202,6 +202,9 @@ impl Connection {
             }
             self.send.buffer.cancel_copy();
         }
+        if let Some(number) = self.next_preceding(now) {
+            return Some((number, Transmission::First));
+        }
         let is_silent = self.recovery.is_silent;
         let resend = self.send.buffer.next_resend().filter(|_| !is_silent);
         // Messages that seem to be lost may be acked at any moment if others of that kind just were.
@@ -262,14 +265,14 @@ impl Connection {
     }
 
     /// Whether the pacer admits a message.
-    fn is_pacer_ready(&mut self, now: Instant) -> bool {
+    pub(super) fn is_pacer_ready(&mut self, now: Instant) -> bool {
         let offered = self.send.backlog_rate();
         self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, offered))
     }
 
     /// Whether the congestion window, and the limit by delay (W123), have room for a message. A single one always fits: the pacer
     /// limits those.
-    fn fits_window(&self, number: MessageNumber) -> bool {
+    pub(super) fn fits_window(&self, number: MessageNumber) -> bool {
         let len = self.send.buffer.datagram_len(number) as u64;
         self.fits_congestion_window(number) && self.send.delay_limit.admits(self.send.buffer.in_flight(), len)
     }
@@ -318,7 +321,7 @@ impl Connection {
     }
 
     /// The next message that was never sent, if the path admits it.
-    fn next_unsent(&self) -> Option<MessageNumber> {
+    pub(super) fn next_unsent(&self) -> Option<MessageNumber> {
         self.send.buffer.next_unsent().filter(|number| self.path.admits(*number))
     }
 
@@ -365,8 +368,12 @@ impl Connection {
         let snapshot = self.congestion.on_send(now, in_flight, len as u64);
         self.send.buffer.on_sent(now, number, snapshot);
         match transmission {
-            Transmission::First => self.send.redundancy.on_send(now, len),
+            Transmission::First => {
+                self.send.precedence.on_first();
+                self.send.redundancy.on_send(now, len);
+            }
             _ => {
+                self.send.precedence.on_resend();
                 self.send.direct_budget.invalidate();
                 self.stats.resends += 1;
             }

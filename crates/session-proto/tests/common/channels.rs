@@ -26,6 +26,8 @@ pub struct Received {
     pub at: Instant,
     pub channel: ChannelIndex,
     pub bytes: Vec<u8>,
+    /// Who has sent it, at a server.
+    pub player: Option<PlayerId>,
 }
 
 pub struct ServerApp {
@@ -54,7 +56,7 @@ impl ServerApp {
         while let Some(event) = self.server.poll_event() {
             if let ServerEvent::Message(player) = event {
                 while let Some((channel, message)) = self.server.recv(now, player) {
-                    self.received.push(Received { at: now, channel, bytes: message.to_vec() });
+                    self.received.push(Received { at: now, channel, bytes: message.to_vec(), player: Some(player) });
                 }
             } else {
                 self.events.push((now, event));
@@ -73,7 +75,7 @@ impl ClientApp {
         while let Some(event) = self.client.poll_event() {
             if event == ClientEvent::Message {
                 while let Some((channel, message)) = self.client.recv(now) {
-                    self.received.push(Received { at: now, channel, bytes: message.to_vec() });
+                    self.received.push(Received { at: now, channel, bytes: message.to_vec(), player: None });
                 }
             } else {
                 self.events.push((now, event));

@@ -1,4 +1,5 @@
-//! A machine in a game loop: it is driven once per frame, and nothing happens in between.
+//! A machine in a game loop: it is driven once per frame, and nothing happens in between. With an interval of zero it is driven at
+//! once, as by a thread that waits for datagrams.
 
 use rallypoint_machine::{Machine, Transmit};
 use std::{
@@ -33,16 +34,27 @@ impl<M> Framed<M> {
     pub fn with_receive_times(self, report_wait: fn(&mut M, Duration)) -> Self {
         Self { report_wait: Some(report_wait), ..self }
     }
+
+    /// When the next frame begins, if there are frames.
+    pub fn next_frame(&self) -> Option<Instant> {
+        (!self.interval.is_zero()).then_some(self.next_frame)
+    }
 }
 
 impl<M: Machine> Machine for Framed<M> {
     type Event = M::Event;
 
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        if self.interval.is_zero() {
+            return self.machine.handle_datagram(now, from, bytes);
+        }
         self.arrived.push((now, from, bytes.to_vec()));
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        if self.interval.is_zero() {
+            return self.machine.handle_timeout(now);
+        }
         if now < self.next_frame {
             return;
         }
@@ -58,12 +70,15 @@ impl<M: Machine> Machine for Framed<M> {
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        if self.interval.is_zero() {
+            return self.machine.poll_transmit(now, out);
+        }
         let transmit = if self.is_in_frame { self.machine.poll_transmit(now, out) } else { None };
         self.is_in_frame = transmit.is_some();
         transmit
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        Some(self.next_frame)
+        self.next_frame().or_else(|| self.machine.poll_timeout())
     }
 }

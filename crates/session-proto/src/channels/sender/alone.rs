@@ -18,7 +18,7 @@ impl Sender {
     /// Hands over messages of the only channel with messages that wait, as long as each is alone in its payload: nothing has to be
     /// chosen or packed. Those are most messages of whatever keeps the network busy, and the only position of a frame.
     pub(super) fn fill_alone(&mut self, now: Instant, connection: &mut Connection, state: &mut FillState) {
-        let Self { channels, waiting, reliable, bulk, traffic, .. } = self;
+        let Self { channels, waiting, reliable, bulk_channels, bulk, traffic, .. } = self;
         if !waiting.is_power_of_two() {
             return;
         }
@@ -31,8 +31,12 @@ impl Sender {
             }
             return;
         }
+        // One that goes before all others is not limited by delay, which is left to the general case.
+        if *waiting & *bulk_channels == 0 && traffic.is_active() {
+            return;
+        }
         while state.admits(connection)
-            && bulk.check(state.in_flight, state.window, traffic) == BulkAdmission::Admitted
+            && state.check_bulk(connection, bulk, traffic) == BulkAdmission::Admitted
             && let Some((number, message)) = channel.front_alone(size)
         {
             let header = message_header(channel.index, number as u16);
@@ -41,7 +45,7 @@ impl Sender {
                 return;
             }
             channel.pop();
-            state.on_sent(sent);
+            state.on_sent(connection, sent);
         }
         if channel.is_empty() {
             *waiting = 0;
@@ -71,6 +75,6 @@ impl Sender {
             newest.supersede(now, bit(position), |number, at| connection.discard_at(number, at));
         }
         traffic.on_sent(now, sent);
-        state.on_sent(sent);
+        state.on_sent(connection, sent);
     }
 }

@@ -30,7 +30,7 @@ impl ChannelServer {
                 self.events.push_back(ServerEvent::Disconnected(largest, reason));
             }
         }
-        self.endpoint.set_reserved(self.memory);
+        self.endpoint.set_reserved(self.memory + self.queues.total());
     }
 
     /// Returns whether anything has changed.
@@ -44,7 +44,8 @@ impl ChannelServer {
     pub(super) fn remove_session(&mut self, player: PlayerId) -> Option<PlayerSession> {
         let own = self.sessions.remove(player)?;
         self.memory -= own.memory;
-        self.endpoint.set_reserved(self.memory);
+        self.queues.on_removed(&own);
+        self.endpoint.set_reserved(self.memory + self.queues.total());
         Some(own)
     }
 
