@@ -1,14 +1,14 @@
 //! Received messages on their way to the application: put in order, each delivered once (S22, S27).
 
+mod blocks;
+
 use super::resend_requests::ResendRequests;
+use blocks::{BLOCK, BlockIndex, Blocks};
 use rallypoint_wire::session::{MessageNumber, NumberListBuf};
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
 };
-
-/// Size of a block in bytes: enough for the largest message.
-const BLOCK: usize = 504;
 
 /// Time for which the oldest message may be missing while the peer sends messages above the window (W63).
 const STALL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -44,27 +44,11 @@ pub(crate) enum Insertion {
     Rejected,
 }
 
-/// Position of a block in [`Blocks`].
-#[derive(Clone, Copy, Debug)]
-struct BlockIndex(u32);
-
 /// A stored message.
 #[derive(Clone, Copy, Debug)]
 struct StoredMessage {
     block: BlockIndex,
     len: u16,
-}
-
-/// Memory for messages, in blocks of the same size that are reused.
-///
-/// The slab crate would move a whole block in and out at each insertion and removal. Here a message is written directly into
-/// a block that keeps its memory.
-#[derive(Debug, Default)]
-struct Blocks {
-    blocks: Vec<[u8; BLOCK]>,
-    /// A stack with room for every block, of which `free_count` are in use: nothing has to grow when a message is read.
-    free: Vec<BlockIndex>,
-    free_count: usize,
 }
 
 /// State of a number from `base` on.
@@ -168,27 +152,9 @@ impl ReceiveBuffer {
             return Insertion::Duplicate;
         }
         let is_newest = offset >= self.entries.len();
-        for _ in self.entries.len()..offset {
-            self.entries.push_back(Entry::Missing);
-        }
         let message = StoredMessage { block, len: len as u16 };
-        let entry = match (len, self.is_ordered) {
-            // A message without bytes is acknowledged and never delivered (S15).
-            (0, _) => {
-                self.blocks.free(block);
-                Entry::Done
-            }
-            (_, true) => Entry::Waiting(message),
-            (_, false) => {
-                self.ready.push_back(message);
-                Entry::Done
-            }
-        };
-        match self.entries.get_mut(offset) {
-            Some(missing) => *missing = entry,
-            None => self.entries.push_back(entry),
-        }
-        let has_advanced = self.advance();
+        let has_advanced =
+            if self.entries.is_empty() && offset == 0 { self.store_next(message) } else { self.store(offset, message) };
         self.requests.on_message(now, number, len + MIN_HEADER, has_advanced);
         if self.base.is_before(self.sent_end) {
             self.track_holes(now + request_delay);
@@ -246,12 +212,13 @@ impl ReceiveBuffer {
         self.reading = None;
         self.entries = VecDeque::new();
         self.requests.clear(self.base);
-        let blocks = std::mem::take(&mut self.blocks);
-        self.blocks.blocks.reserve_exact(self.ready.len());
-        self.blocks.free = vec![BlockIndex(0); self.ready.len()];
-        for (position, message) in (0..).zip(&mut self.ready) {
-            self.blocks.blocks.push(blocks.get(message.block).copied().unwrap_or([0; BLOCK]));
-            message.block = BlockIndex(position);
+        let blocks = std::mem::replace(&mut self.blocks, Blocks::with_capacity(self.ready.len()));
+        for message in &mut self.ready {
+            let block = self.blocks.allocate();
+            if let (Some(kept), Some(bytes)) = (self.blocks.get_mut(block), blocks.get(message.block)) {
+                *kept = *bytes;
+            }
+            message.block = block;
         }
         self.ready.shrink_to_fit();
     }
@@ -295,6 +262,43 @@ impl ReceiveBuffer {
     /// Bytes in use.
     pub fn memory(&self) -> usize {
         self.blocks.in_use() * BLOCK
+    }
+
+    /// Stores the message that comes next while none waits for it. Almost every message does, and needs no entry.
+    #[inline]
+    fn store_next(&mut self, message: StoredMessage) -> bool {
+        if message.len > 0 {
+            self.ready.push_back(message);
+        } else {
+            self.blocks.free(message.block);
+        }
+        self.base = self.base.next();
+        self.stall = None;
+        true
+    }
+
+    /// Stores a message with this distance from `base`. Returns whether the window has moved.
+    fn store(&mut self, offset: usize, message: StoredMessage) -> bool {
+        for _ in self.entries.len()..offset {
+            self.entries.push_back(Entry::Missing);
+        }
+        let entry = match (message.len, self.is_ordered) {
+            // A message without bytes is acknowledged and never delivered (S15).
+            (0, _) => {
+                self.blocks.free(message.block);
+                Entry::Done
+            }
+            (_, true) => Entry::Waiting(message),
+            (_, false) => {
+                self.ready.push_back(message);
+                Entry::Done
+            }
+        };
+        match self.entries.get_mut(offset) {
+            Some(missing) => *missing = entry,
+            None => self.entries.push_back(entry),
+        }
+        self.advance()
     }
 
     /// Moves the window over the messages that are no longer missing. Returns whether it has moved.
@@ -342,44 +346,6 @@ impl ReceiveBuffer {
         self.stall = Some(stall);
         let is_stalled = now >= stall.since + STALL_TIMEOUT && stall.checks >= MIN_STALL_CHECKS;
         if is_stalled { Insertion::Stalled } else { Insertion::AboveWindow }
-    }
-}
-
-impl Blocks {
-    fn allocate(&mut self) -> BlockIndex {
-        let index = BlockIndex(self.blocks.len() as u32);
-        if let Some(top) = self.free_count.checked_sub(1) {
-            self.free_count = top;
-            return self.free.get(top).copied().unwrap_or(index);
-        }
-        self.blocks.push([0; BLOCK]);
-        self.free.push(index);
-        index
-    }
-
-    #[inline]
-    fn free(&mut self, index: BlockIndex) {
-        if let Some(top) = self.free.get_mut(self.free_count) {
-            *top = index;
-            self.free_count += 1;
-        }
-    }
-
-    #[inline]
-    fn get(&self, index: BlockIndex) -> Option<&[u8; BLOCK]> {
-        self.blocks.get(index.0 as usize)
-    }
-
-    fn get_mut(&mut self, index: BlockIndex) -> Option<&mut [u8; BLOCK]> {
-        self.blocks.get_mut(index.0 as usize)
-    }
-
-    fn has_free(&self) -> bool {
-        self.free_count > 0
-    }
-
-    fn in_use(&self) -> usize {
-        self.blocks.len() - self.free_count
     }
 }
 
