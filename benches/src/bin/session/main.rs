@@ -96,7 +96,12 @@ fn main() -> ExitCode {
 
 fn goals() -> String {
     eprintln!("goals");
-    format!("{}\nOn {}. All figures except instructions are on virtual time.\n\n", goals::table(), machine())
+    format!(
+        "{}\nOn {}. All figures except instructions are on virtual time.\n\n{}\n",
+        goals::table(),
+        machine(),
+        layer_cost::others()
+    )
 }
 
 fn game() -> String {

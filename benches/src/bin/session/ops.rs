@@ -4,9 +4,9 @@ use crate::{
     cipher,
     crowd::Crowd,
     exchange::Exchange,
-    peers::{self, Packed, Peer, Unpacked},
+    peers::{self, Broadcasting, Packed, Peer, Unpacked},
 };
-use rallypoint_session_proto::{ChannelMode, Encryption};
+use rallypoint_session_proto::{Channel, ChannelMode, Encryption};
 use std::{fmt, str::FromStr, time::Instant};
 
 /// A message of one of this many players, and its ack.
@@ -38,6 +38,10 @@ pub enum Layer {
     None,
     Stream,
     Channel(ChannelMode),
+    /// A reliable ordered channel whose messages are confirmed one by one.
+    Receipts,
+    /// A reliable ordered channel, and messages that are sent to all players, of whom there is one.
+    Broadcast,
 }
 
 impl Messages {
@@ -57,7 +61,11 @@ impl Messages {
 
     /// The same messages without a layer.
     pub const fn without_layer(self) -> Self {
-        Self { layer: Layer::None, ..self }
+        self.with_layer(Layer::None)
+    }
+
+    pub const fn with_layer(self, layer: Layer) -> Self {
+        Self { layer, ..self }
     }
 
     fn run(self, count: u64) {
@@ -72,8 +80,18 @@ impl Messages {
                 Exchange::new(now, Packed::new(server), Unpacked::new(client), self.size, self.batch).run(count);
             }
             Layer::Channel(mode) => {
-                let (now, server, client) = peers::channel(encryption, mode, self.size);
+                let (now, server, client) = peers::channel(encryption, Channel::new(mode, self.size));
                 self.exchange(now, server, client, count);
+            }
+            Layer::Receipts => {
+                let channel = Channel::new(ChannelMode::ReliableOrdered, self.size);
+                let (now, server, client) = peers::channel(encryption, Channel { receipts: true, ..channel });
+                self.exchange(now, server, client, count);
+            }
+            Layer::Broadcast => {
+                let channel = Channel::new(ChannelMode::ReliableOrdered, self.size);
+                let (now, server, client) = peers::channel(encryption, channel);
+                Exchange::new(now, Broadcasting(server), client, self.size, self.batch).run(count);
             }
         }
     }
@@ -87,13 +105,15 @@ impl Messages {
     }
 }
 
-const LAYERS: [(&str, Layer); 6] = [
+const LAYERS: [(&str, Layer); 8] = [
     ("none", Layer::None),
     ("stream", Layer::Stream),
     ("ordered", Layer::Channel(ChannelMode::ReliableOrdered)),
     ("unordered", Layer::Channel(ChannelMode::ReliableUnordered)),
     ("sequenced", Layer::Channel(ChannelMode::Sequenced)),
     ("expiring", Layer::Channel(ChannelMode::Expiring)),
+    ("receipts", Layer::Receipts),
+    ("broadcast", Layer::Broadcast),
 ];
 
 /// As in `ordered:400:64:server:plain`: layer, size, number per turn, sender, protection.

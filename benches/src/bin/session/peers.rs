@@ -3,9 +3,9 @@
 use crate::exchange::{CLIENT, SERVER, log_in};
 use rallypoint_machine::Machine;
 use rallypoint_session_proto::{
-    Channel, ChannelClient, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServer, ChannelServerConfig,
-    ChannelTable, Client, ClientConfig, ClientEvent, Connection, Encryption, Endpoint, EndpointConfig, PlayerId,
-    ServerEvent, StreamReader, StreamWriter,
+    Channel, ChannelClient, ChannelClientConfig, ChannelIndex, ChannelServer, ChannelServerConfig, ChannelTable,
+    Client, ClientConfig, ClientEvent, Connection, Encryption, Endpoint, EndpointConfig, PlayerId, ServerEvent,
+    StreamReader, StreamWriter,
 };
 use std::{net::SocketAddr, time::Instant};
 
@@ -46,6 +46,9 @@ pub struct Served<S> {
     player: PlayerId,
 }
 
+/// A server that sends each message to all of its players, of whom there is one.
+pub struct Broadcasting(pub Served<ChannelServer>);
+
 /// A server that packs messages into a stream.
 pub struct Packed {
     peer: Served<Endpoint>,
@@ -74,14 +77,10 @@ pub fn plain(encryption: Encryption) -> (Instant, Served<Endpoint>, Client) {
     (now, Served { server, player }, client)
 }
 
-/// A server and a client with one channel of this mode, for messages of this size.
-pub fn channel(
-    encryption: Encryption,
-    mode: ChannelMode,
-    size: usize,
-) -> (Instant, Served<ChannelServer>, ChannelClient) {
+/// A server and a client with this channel.
+pub fn channel(encryption: Encryption, channel: Channel) -> (Instant, Served<ChannelServer>, ChannelClient) {
     let start = Instant::now();
-    let table = ChannelTable::new([Channel::new(mode, size)]).expect("the table is valid");
+    let table = ChannelTable::new([channel]).expect("the table is valid");
     let config = ChannelServerConfig::new("bench", table.clone());
     let mut server = ChannelServer::new(start, config, [1; 32]).expect("the default configuration is valid");
     let mut config = ChannelClientConfig::new("bench", "bench", table);
@@ -177,6 +176,31 @@ impl Peer for Served<ChannelServer> {
 
     fn recv(&mut self, now: Instant) -> bool {
         self.server.recv(now, self.player).is_some()
+    }
+}
+
+impl Peer for Broadcasting {
+    type Machine = ChannelServer;
+
+    fn address() -> SocketAddr {
+        SERVER.into()
+    }
+
+    fn machine(&mut self) -> &mut ChannelServer {
+        self.0.machine()
+    }
+
+    fn is_message(event: &ServerEvent) -> bool {
+        matches!(event, ServerEvent::Message(_))
+    }
+
+    fn send(&mut self, now: Instant, message: &[u8]) {
+        let Served { server, player } = &mut self.0;
+        server.broadcast(now, [*player], CHANNEL, message, |_, error| panic!("{error}"));
+    }
+
+    fn recv(&mut self, now: Instant) -> bool {
+        self.0.recv(now)
     }
 }
 

@@ -133,27 +133,9 @@ impl ReceiveBuffer {
             return Insertion::Duplicate;
         }
         let is_newest = offset >= self.entries.len();
-        for _ in self.entries.len()..offset {
-            self.entries.push_back(Entry::Missing);
-        }
         let message = StoredMessage { block, len: len as u16 };
-        let entry = match (len, self.is_ordered) {
-            // A message without bytes is acknowledged and never delivered (S15).
-            (0, _) => {
-                self.blocks.free(block);
-                Entry::Done
-            }
-            (_, true) => Entry::Waiting(message),
-            (_, false) => {
-                self.ready.push_back(message);
-                Entry::Done
-            }
-        };
-        match self.entries.get_mut(offset) {
-            Some(missing) => *missing = entry,
-            None => self.entries.push_back(entry),
-        }
-        let has_advanced = self.advance();
+        let has_advanced =
+            if self.entries.is_empty() && offset == 0 { self.store_next(message) } else { self.store(offset, message) };
         self.requests.on_message(now, number, len + MIN_HEADER, has_advanced);
         if self.base.is_before(self.sent_end) {
             self.track_holes(now + request_delay);
@@ -254,6 +236,43 @@ impl ReceiveBuffer {
     /// Bytes in use.
     pub fn memory(&self) -> usize {
         self.blocks.in_use() * BLOCK
+    }
+
+    /// Stores the message that comes next while none waits for it. Almost every message does, and needs no entry.
+    #[inline]
+    fn store_next(&mut self, message: StoredMessage) -> bool {
+        if message.len > 0 {
+            self.ready.push_back(message);
+        } else {
+            self.blocks.free(message.block);
+        }
+        self.base = self.base.next();
+        self.stall.on_advance();
+        true
+    }
+
+    /// Stores a message with this distance from `base`. Returns whether the window has moved.
+    fn store(&mut self, offset: usize, message: StoredMessage) -> bool {
+        for _ in self.entries.len()..offset {
+            self.entries.push_back(Entry::Missing);
+        }
+        let entry = match (message.len, self.is_ordered) {
+            // A message without bytes is acknowledged and never delivered (S15).
+            (0, _) => {
+                self.blocks.free(message.block);
+                Entry::Done
+            }
+            (_, true) => Entry::Waiting(message),
+            (_, false) => {
+                self.ready.push_back(message);
+                Entry::Done
+            }
+        };
+        match self.entries.get_mut(offset) {
+            Some(missing) => *missing = entry,
+            None => self.entries.push_back(entry),
+        }
+        self.advance()
     }
 
     /// Moves the window over the messages that are no longer missing. Returns whether it has moved.

@@ -162,8 +162,9 @@ impl Connection {
     }
 
     /// Queues a message with the header of a channel, whose bytes are obsolete from this age on, if it is not zero. Returns false
-    /// if it cannot be sent now, or does not fit.
-    #[inline(never)]
+    /// if it cannot be sent now, or does not fit. Inlined: the call with its many arguments would take 18 instructions more,
+    /// 0.5 % of a message of 400 bytes.
+    #[inline(always)]
     pub(crate) fn send_headed(
         &mut self,
         now: Instant,

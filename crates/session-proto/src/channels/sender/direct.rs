@@ -29,10 +29,13 @@ pub(super) struct DirectUrgent {
 impl DirectUrgent {
     #[inline]
     fn on_sent(&mut self, now: Instant, size: usize) {
-        self.sends += u32::from(self.last_at != Some(now));
-        self.last_at = Some(now);
         self.bytes += size as u32;
         self.largest = self.largest.max(size as u32);
+        // Several in a row are often of one frame.
+        if self.last_at != Some(now) {
+            self.last_at = Some(now);
+            self.sends += 1;
+        }
     }
 }
 
