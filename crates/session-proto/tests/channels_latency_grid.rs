@@ -299,10 +299,11 @@ fn w114_positions_beside_a_download_on_a_path_that_becomes_slower() {
 
 #[test]
 fn w114_positions_beside_a_download_on_a_path_with_jitter() {
+    // A delay that varies by more than the target cannot be told from a queue for long, so the download gets less of the path.
     let jitter = |jitter| path().jitter(ms(jitter));
     check_cells(&[
-        Cell { name: "jitter 5", link: jitter(5).delay(ms(22)), ..goal() },
-        Cell { name: "jitter 10", link: jitter(10).delay(ms(20)), min_bulk: 200_000.0, ..goal() },
+        Cell { name: "jitter 5", link: jitter(5).delay(ms(22)), min_bulk: 200_000.0, ..goal() },
+        Cell { name: "jitter 10", link: jitter(10).delay(ms(20)), min_bulk: 50_000.0, ..goal() },
         Cell { name: "jitter 20", link: jitter(20).delay(ms(15)), min_bulk: 10_000.0, ..goal() },
         Cell { name: "reordering", link: path().jitter_reordering(ms(10)), ..goal() },
     ]);

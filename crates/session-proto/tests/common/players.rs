@@ -192,17 +192,17 @@ pub struct Period {
 impl Crowd {
     /// Players that log in over an idle network, and then send (or are sent) 60 messages of `len` bytes per second.
     pub fn start(seed: u64, players: u8, direction: Direction, len: usize, link: Link) -> Self {
-        Self::start_with(seed, players, direction, len, link, Encryption::Plain)
+        Self::start_with(seed, players, direction, len, link, &Encryption::Plain)
     }
 
     /// The same with these options, over a link without loss.
     pub fn with_options(seed: u64, options: CrowdOptions) -> Self {
         let CrowdOptions { players, direction, len, rtt, is_encrypted } = options;
         let encryption = if is_encrypted { Encryption::Encrypted } else { Encryption::Plain };
-        Self::start_with(seed, players, direction, len, Link::default().delay(rtt / 2), encryption)
+        Self::start_with(seed, players, direction, len, Link::default().delay(rtt / 2), &encryption)
     }
 
-    fn start_with(seed: u64, count: u8, direction: Direction, len: usize, link: Link, encryption: Encryption) -> Self {
+    fn start_with(seed: u64, count: u8, direction: Direction, len: usize, link: Link, encryption: &Encryption) -> Self {
         let mut net = Network::new(seed);
         net.set_default_link(link);
         let bottleneck = net.add_bottleneck(1_000_000_000, 1 << 20);
