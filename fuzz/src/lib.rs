@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bloodmasters;
+pub mod channel_peers;
 pub mod channels;
 pub mod ffi;
 pub mod legacy;
@@ -37,6 +38,7 @@ pub type Target = fn(&[u8]);
 /// Every target, by name.
 pub const TARGETS: &[(&str, Target)] = &[
     ("bloodmasters", bloodmasters::run),
+    ("channel_peers", channel_peers::run),
     ("channels", channels::run),
     ("ffi", ffi::run),
     ("legacy", legacy::run),
