@@ -16,8 +16,8 @@
 //!
 //! All eight hand out the same [`ServerEvent`]s and [`ClientEvent`]s, and their methods have the same names. Those of the async forms
 //! wait where there is something to wait for (`connect`, `next_event`, `recv`, `send`, `close`, `shutdown`; `try_send` does not);
-//! those of the polled forms return at once, except for `shutdown`. `with_connection` reads the state of a connection in both. This crate re-exports the types that a game needs:
-//! configuration, keys, events and errors.
+//! those of the polled forms return at once, except for `shutdown`. `with_connection` reads the state of a connection in both.
+//! This crate re-exports the types that a game needs: configuration, keys, events and errors.
 //!
 //! ```
 //! use rallypoint_session::{ClientConfig, ClientEvent, EndpointConfig, PolledClient, PolledServer, ServerEvent, ServerOptions};
