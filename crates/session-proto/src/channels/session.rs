@@ -145,8 +145,12 @@ impl ChannelSession {
         channel: ChannelIndex,
         message: &[u8],
         allowance: usize,
+        may_wait: impl FnOnce() -> bool,
     ) -> Option<MessageId> {
-        if self.is_open() { self.sender.send_directly(now, connection, channel, message, allowance) } else { None }
+        if !self.is_open() {
+            return None;
+        }
+        self.sender.send_directly(now, connection, channel, message, allowance, may_wait)
     }
 
     pub fn has_room(&self, channel: ChannelIndex, length: usize) -> bool {
