@@ -82,6 +82,7 @@ struct HostileServer {
     server: Endpoint,
     client: ChannelClient,
     is_connected: bool,
+    is_closing: bool,
     seed: u8,
 }
 
@@ -99,6 +100,7 @@ impl HostileServer {
             server: Endpoint::new(server, [1; 32]).expect("the configuration is in range"),
             client: ChannelClient::new(now, SERVER.into(), client, [2; 32]).expect("the configuration is in range"),
             is_connected: false,
+            is_closing: false,
             seed,
         }
     }
@@ -127,6 +129,7 @@ impl HostileServer {
             self.exchange(wait);
         }
         self.client.close(self.now);
+        self.is_closing = true;
         (0..400).for_each(|_| self.exchange(50));
         assert!(self.client.is_closed(), "{:?}", self.client);
     }
@@ -175,8 +178,12 @@ impl HostileServer {
                     assert!(!self.is_connected, "connected twice");
                     self.is_connected = true;
                 }
-                // Also of a session that was closed before the server's hello.
-                ClientEvent::Disconnected(_) => self.is_connected = false,
+                ClientEvent::Disconnected(_) => {
+                    // Without a hello of the server, the session ends only because the client is closed.
+                    assert!(self.is_connected || self.is_closing, "disconnected, but never connected");
+                    self.is_connected = false;
+                }
+                ClientEvent::LoginFailed(_) => assert!(!self.is_connected, "the login fails, but it has succeeded"),
                 _ => {}
             }
             while let Some((channel, message)) = self.client.recv(self.now) {
@@ -332,9 +339,7 @@ impl HostileClient {
 
     fn recv(&mut self, player: PlayerId) {
         while let Some((channel, message)) = self.server.recv(self.now, player) {
-            // Not checked yet: what a player sent before it was refused can still be read.
-            let is_refused = self.seed & 12 == 4;
-            assert!(is_refused || self.accepted.contains(&player), "a message of a player who is not accepted");
+            assert!(self.accepted.contains(&player), "a message of a player who is not accepted");
             assert!(message.len() <= SIZE && channel.get() < 4);
             if Some(player) == self.honest_player {
                 let expected = self.received.to_le_bytes().repeat(1 + self.received as usize % 300);

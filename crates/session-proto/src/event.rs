@@ -32,6 +32,10 @@ pub enum ClientEvent {
     Closing,
     /// The session has ended, and all its messages are read. With [`ClientConfig::reconnect`](crate::ClientConfig::reconnect) another login follows, unless
     /// one of the two sides closed the session.
+    ///
+    /// It follows [`Connected`](Self::Connected), with one exception: a [`ChannelClient`](crate::ChannelClient) that is closed while
+    /// the server has not accepted its login has a session that ends as well. If it is not closed, the end of such a session is
+    /// reported as [`LoginFailed`](Self::LoginFailed).
     Disconnected(DisconnectReason),
     /// The login failed. With [`ClientConfig::reconnect`](crate::ClientConfig::reconnect) another one follows, if that can
     /// help: [`LoginError::is_transient`].

@@ -171,6 +171,24 @@ fn w112_the_application_decides_who_may_join() {
 }
 
 #[test]
+fn w112_a_client_that_is_closed_before_it_is_accepted_reports_the_end_of_its_session() {
+    let server = ChannelServerConfig { decides_logins: true, ..ChannelServerConfig::new("tag", table(100)) };
+    let client = ChannelClientConfig::new("alice", "tag", table(100));
+    let mut pair = ChannelPair::start(8, link(), server, client);
+    pair.net.run_for(secs(1));
+    pair.net.with(pair.client, |app, now| app.client.close(now));
+    pair.net.run_for(secs(5));
+    assert!(pair.client().client.is_closed());
+    let events: Vec<&ClientEvent> = pair.client().events.iter().map(|(_, event)| event).collect();
+    assert_eq!(events, [&ClientEvent::Disconnected(DisconnectReason::Closed)]);
+    let [(_, ServerEvent::LoginRequest(_)), (_, ServerEvent::Disconnected(_, reason))] = &pair.server().events[..]
+    else {
+        panic!("{:?}", pair.server().events);
+    };
+    assert_eq!(*reason, DisconnectReason::ClosedByPeer(String::new()));
+}
+
+#[test]
 fn a_table_that_makes_no_sense_is_an_error() {
     let channel = Channel::new(ChannelMode::Sequenced, 100);
     let error = |channel| ChannelTable::new(vec![channel]).unwrap_err();

@@ -3,11 +3,13 @@
 use crate::common;
 
 use common::{
-    channels::{ChannelPair, EXPIRING, ORDERED, SEQUENCED, table},
+    channels::{ChannelPair, ClientApp, EXPIRING, ORDERED, SEQUENCED, table},
     *,
 };
 use rallypoint_netsim::Link;
-use rallypoint_session_proto::{ChannelIndex, ConnectionStats};
+use rallypoint_session_proto::{
+    ChannelClientConfig, ChannelIndex, ChannelServerConfig, ConnectionStats, PlayerId, SendError,
+};
 
 /// Enough frames for small messages to be expected alone.
 const FRAMES: u32 = 100;
@@ -86,4 +88,34 @@ fn w111_an_expiring_message_without_a_queue_is_not_resent_when_it_is_late() {
     pair.net.run_for(secs(3));
     assert!(numbers(&pair).into_iter().eq(0..FRAMES), "a quarter of a second is over");
     assert!((1..=2).contains(&stats(&pair).discarded), "and the one before it, if its ack was lost");
+}
+
+/// The queues of the others take all memory (W124): the next position is refused, and the last one is sent all the same.
+#[test]
+fn w111_a_refused_position_does_not_replace_one_that_was_handed_over() {
+    let mut server = ChannelServerConfig::new("tag", table(60_000));
+    server.endpoint.memory = 1 << 20;
+    server.endpoint.max_players = 64;
+    let client = ChannelClientConfig::new("alice", "tag", table(60_000));
+    let mut pair = ChannelPair::start(1, Link::default().delay(ms(25)), server, client.clone());
+    pair.wait_for_player();
+    for n in 0..2 {
+        pair.net.add(([10, 0, 5, n], 1_000), ClientApp::new(pair.net.now(), client.clone(), 3 + n));
+    }
+    pair.net.run_for(secs(1));
+    for frame in 0..FRAMES {
+        send_frame(&mut pair, SEQUENCED, frame, 1, 400);
+    }
+    pair.net.with(pair.server, |app, now| {
+        let players: Vec<PlayerId> = app.server.players().collect();
+        // The second message goes beyond the limit, which a player to whom nothing waits may.
+        for (player, length) in [(players[1], 10_000), (players[2], 60_000)] {
+            while app.server.send(now, player, ORDERED, &vec![0; length]).is_ok() {}
+        }
+        assert!(app.server.send(now, players[0], SEQUENCED, &numbered(FRAMES, 400)).is_ok());
+        let refused = app.server.send(now, players[0], SEQUENCED, &numbered(FRAMES + 1, 5_000));
+        assert_eq!(refused, Err(SendError::WouldBlock));
+    });
+    pair.net.run_for(secs(1));
+    assert!(numbers(&pair).into_iter().eq(0..=FRAMES), "{:?}", numbers(&pair).last());
 }

@@ -9,7 +9,7 @@ use common::{
 use rallypoint_netsim::{Link, Node, Rng};
 use rallypoint_session_proto::{
     Channel, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServerConfig, ChannelTable, ClientConfig,
-    ClientEvent, DisconnectReason, SendError, ServerEvent,
+    ClientEvent, DisconnectReason, PlayerId, SendError, ServerEvent,
 };
 use rallypoint_wire::session::channels::{RecordWriter, TableEntry};
 
@@ -39,7 +39,29 @@ impl Attack {
 
     /// Before the hello.
     fn start_silent() -> Self {
-        let server = ChannelServerConfig::new("tag", table(SIZE));
+        Self::start_with(ChannelServerConfig::new("tag", table(SIZE)))
+    }
+
+    /// After a valid hello and two messages to a server whose application has not decided on the login yet.
+    fn start_undecided() -> (Self, PlayerId) {
+        let server = ChannelServerConfig { decides_logins: true, ..ChannelServerConfig::new("tag", table(SIZE)) };
+        let mut attack = Self::start_with(server);
+        attack.send(|writer| writer.hello(&entries(), &[]));
+        for sequence in 0..2 {
+            attack.send(|writer| writer.message(ORDERED, sequence, b"not accepted"));
+        }
+        let request = |event: &ServerEvent, name| match event {
+            ServerEvent::LoginRequest(request) if request.new.username == name => Some(request.new.player),
+            _ => None,
+        };
+        let player = |name| attack.pair.server().events.iter().find_map(|(_, event)| request(event, name)).unwrap();
+        let (honest, attacker) = (player("alice"), player("mallory"));
+        attack.pair.net.with(attack.pair.server, |app, now| assert!(app.server.accept_login(now, honest)));
+        attack.pair.net.run_for(ms(100));
+        (attack, attacker)
+    }
+
+    fn start_with(server: ChannelServerConfig) -> Self {
         let client = ChannelClientConfig::new("alice", "tag", table(SIZE));
         let mut pair = ChannelPair::start(1, Link::default().delay(ms(5)), server, client);
         let now = pair.net.now();
@@ -309,4 +331,39 @@ fn w112_a_direction_that_a_channel_does_not_have_is_refused() {
     assert_eq!(sent.unwrap_err().to_string(), "there is no such channel in this direction");
     let sent = pair.net.with(pair.client, |app, now| app.client.send(now, UNORDERED, b"x"));
     assert_eq!(sent.unwrap_err().to_string(), "there is no such channel in this direction");
+}
+
+#[test]
+fn w112_messages_of_a_refused_player_never_reach_the_application() {
+    let (mut attack, player) = Attack::start_undecided();
+    attack.pair.net.with(attack.pair.server, |app, now| {
+        assert!(app.server.disconnect(now, player, "not today"));
+        assert!(app.server.recv(now, player).is_none());
+        assert_eq!(app.server.send(now, player, ORDERED, b"x"), Err(SendError::Closed));
+    });
+    // While the server still resends its disconnect.
+    for sequence in 2..5 {
+        attack.send(|writer| writer.message(ORDERED, sequence, b"refused"));
+        attack.pair.net.with(attack.pair.server, |app, now| assert!(app.server.recv(now, player).is_none()));
+    }
+    assert_eq!(attack.reason().as_deref(), Some("not today"));
+    assert!(attack.pair.server().received.is_empty());
+    let last = attack.pair.server().events.last().map(|(_, event)| event.clone());
+    assert_eq!(last, Some(ServerEvent::Disconnected(player, DisconnectReason::Closed)));
+    attack.check_others();
+}
+
+#[test]
+fn w112_the_application_learns_that_a_player_has_left_before_it_decided() {
+    let (mut attack, player) = Attack::start_undecided();
+    attack.pair.net.with(attack.attacker, |app, now| app.client.close(now));
+    attack.pair.net.run_for(secs(5));
+    let last = attack.pair.server().events.last().map(|(_, event)| event.clone());
+    assert_eq!(last, Some(ServerEvent::Disconnected(player, DisconnectReason::ClosedByPeer(String::new()))));
+    attack.pair.net.with(attack.pair.server, |app, now| {
+        assert!(!app.server.is_active(player) && !app.server.accept_login(now, player));
+    });
+    attack.pair.net.run_for(secs(1));
+    assert!(attack.pair.server().received.is_empty());
+    attack.check_others();
 }

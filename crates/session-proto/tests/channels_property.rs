@@ -423,3 +423,9 @@ fn w111_every_channel_keeps_its_promise_in_an_encrypted_session_with_the_smalles
 fn w111_a_server_with_the_smallest_window_continues_after_several_new_addresses() {
     run(421, &Encryption::Plain, 64, Traffic::Bursts);
 }
+
+/// Found by the tests above: a message that its full queue refused had replaced the newest one before.
+#[test]
+fn w111_a_refused_message_does_not_replace_the_newest_of_a_sequenced_channel() {
+    run(992, &Encryption::Encrypted, 64, Traffic::Bursts);
+}

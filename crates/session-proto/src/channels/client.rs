@@ -170,7 +170,7 @@ impl ChannelClient {
         if let Some(session) = &mut self.session
             && session.may_send_directly(message.len())
             && let Some(connection) = self.client.connection_mut()
-            && let Some(id) = session.send_directly(now, connection, channel, message, usize::MAX)
+            && let Some(id) = session.send_directly(now, connection, channel, message, usize::MAX, || true)
         {
             return Ok(id);
         }

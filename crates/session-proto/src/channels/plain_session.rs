@@ -26,7 +26,7 @@ enum State {
     /// The stream is sent, then the connection is closed.
     Closing(String),
     Done,
-    /// The player does not follow the protocol: nothing more of it is read.
+    /// The player was refused or does not follow the protocol: nothing more of it is read.
     Aborted,
 }
 
@@ -54,6 +54,11 @@ impl PlainSession {
         matches!(self.state, State::AwaitingDecision)
     }
 
+    /// Whether messages of the player are read: it was accepted, and follows the protocol.
+    pub fn is_read(&self) -> bool {
+        !matches!(self.state, State::AwaitingDecision | State::Aborted)
+    }
+
     pub fn open(&mut self) {
         self.state = State::Open;
     }
@@ -72,7 +77,7 @@ impl PlainSession {
                 self.fill(now, connection, usize::MAX);
             }
             State::AwaitingDecision => {
-                self.state = State::Done;
+                self.state = State::Aborted;
                 connection.close(now, reason);
             }
             State::Closing(_) | State::Done | State::Aborted => {}
@@ -108,7 +113,7 @@ impl PlainSession {
 
     /// Moves to the next message, and returns its channel.
     pub fn next_message(&mut self, source: &mut impl PayloadSource) -> Result<Option<ChannelIndex>, ChannelFault> {
-        if matches!(self.state, State::AwaitingDecision | State::Aborted) {
+        if !self.is_read() {
             return Ok(None);
         }
         loop {

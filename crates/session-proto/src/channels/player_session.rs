@@ -65,6 +65,14 @@ impl Layer {
         }
     }
 
+    /// Whether messages of the player are read: it was accepted, and follows the protocol.
+    pub fn is_read(&self) -> bool {
+        match self {
+            Self::Channels(session) => session.is_read(),
+            Self::Plain(session) => session.is_read(),
+        }
+    }
+
     /// Whether the application can have learned of the player.
     pub fn is_known(&self) -> bool {
         match self {

@@ -143,18 +143,17 @@ impl SendChannel {
         if length > self.max_size {
             return Err(SendError::TooLarge { limit: self.max_size, length });
         }
-        if self.mode == ChannelMode::Sequenced {
-            // One that is partly sent is completed, so that large messages are not replaced again and again.
-            let mut is_replaced = false;
-            while self.queue.back().is_some_and(|queued| queued.fragments_sent == 0) {
-                self.drop_back();
-                is_replaced = true;
-            }
-            self.count_queued(is_replaced);
-        }
+        // Before anything is replaced: if this message is refused, the last one remains the newest.
         if !self.has_room(length) {
             self.is_blocked = true;
             return Err(SendError::WouldBlock);
+        }
+        if self.mode == ChannelMode::Sequenced {
+            let is_replaced = self.replaceable().is_some();
+            if is_replaced {
+                self.drop_back();
+            }
+            self.count_queued(is_replaced);
         }
         let number = self.next_number;
         self.next_number += u64::from(self.mode.is_reliable());
@@ -203,9 +202,18 @@ impl SendChannel {
         (self.mode == ChannelMode::Expiring).then(|| now + self.max_age)
     }
 
-    /// Whether there is room for a message of this length.
+    /// Whether there is room for a message of this length, which may take the place of the last one.
     pub fn has_room(&self, length: usize) -> bool {
-        self.queue.is_empty() || self.queued + length.max(ENTRY) <= self.max_queued
+        let replaced = self.replaceable().map(|last| last.len().max(ENTRY));
+        let remaining = self.queue.len() - usize::from(replaced.is_some());
+        remaining == 0 || self.queued - replaced.unwrap_or(0) + length.max(ENTRY) <= self.max_queued
+    }
+
+    /// In a sequenced channel: the message that the next one replaces. One that is partly sent is completed, so that large messages
+    /// are not replaced again and again.
+    #[inline]
+    fn replaceable(&self) -> Option<&QueuedMessage> {
+        self.queue.back().filter(|last| self.mode == ChannelMode::Sequenced && last.fragments_sent == 0)
     }
 
     /// Bytes of memory that the messages that wait take.
@@ -400,6 +408,25 @@ mod tests {
         *channel.start_front().unwrap().fragments_sent += 1;
         assert_eq!(channel.on_receipt(1), None);
         assert!(channel.on_credit(1) && !channel.on_credit(2));
+    }
+
+    #[test]
+    fn w111_a_message_that_is_refused_does_not_replace_the_newest() {
+        let settings = Channel { queue: 8_000, ..Channel::new(ChannelMode::Sequenced, 6_000) };
+        let mut channel = SendChannel::new(ChannelIndex::default(), &settings, 6_000);
+        let push = |channel: &mut SendChannel, length| {
+            channel.push(Instant::now(), OutgoingMessage::Borrowed(&vec![1; length])).map(|_| ())
+        };
+        push(&mut channel, 5_000).unwrap();
+        *channel.start_front().unwrap().fragments_sent += 1;
+        push(&mut channel, 200).unwrap();
+        assert!(!channel.has_room(3_001));
+        assert_eq!(push(&mut channel, 3_001), Err(SendError::WouldBlock), "beside the one that is partly sent");
+        assert_eq!(channel.queue.back().map(QueuedMessage::len), Some(200));
+        // Together with the one that it replaces, it would not fit.
+        assert!(channel.has_room(3_000));
+        push(&mut channel, 3_000).unwrap();
+        assert_eq!((channel.queue.len(), channel.queued), (2, 8_000));
     }
 
     #[test]

@@ -230,12 +230,14 @@ impl ChannelServer {
         channel: ChannelIndex,
         message: &[u8],
     ) -> Result<MessageId, SendError> {
-        let Self { endpoint, sessions, .. } = self;
+        let Self { endpoint, sessions, queues, .. } = self;
         let own = sessions.get_mut(player).ok_or(SendError::UnknownPlayer)?;
+        let queued = own.queued;
         if let Layer::Channels(session) = &mut own.layer
             && session.may_send_directly(message.len())
             && let Some(Some(id)) = endpoint.send_with(player, |connection, allowance| {
-                session.send_directly(now, connection, channel, message, allowance)
+                let may_wait = || queues.has_room(queued, message.len() + ENTRY);
+                session.send_directly(now, connection, channel, message, allowance, may_wait)
             })
         {
             return Ok(id);

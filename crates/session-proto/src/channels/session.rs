@@ -36,7 +36,7 @@ enum State {
     },
     /// A server has not decided whether the player may join.
     AwaitingDecision,
-    /// The peer does not follow the protocol: nothing more of it is read.
+    /// The peer was refused or does not follow the protocol: nothing more of it is read.
     Aborted,
     Open,
     /// The queues are sent, then the connection is closed.
@@ -68,6 +68,11 @@ impl ChannelSession {
 
     pub fn is_awaiting_decision(&self) -> bool {
         matches!(self.state, State::AwaitingDecision)
+    }
+
+    /// Whether messages of the peer are read: it was accepted, and follows the protocol.
+    pub fn is_read(&self) -> bool {
+        matches!(self.state, State::Open | State::Closing { .. } | State::Done)
     }
 
     /// Whether the peer's hello was in order.
@@ -107,7 +112,7 @@ impl ChannelSession {
                 self.finish_close(now, connection);
             }
             State::AwaitingHello { .. } | State::AwaitingDecision => {
-                self.state = State::Done;
+                self.state = State::Aborted;
                 connection.close(now, reason);
             }
             State::Closing { .. } | State::Done | State::Aborted => {}
@@ -140,8 +145,12 @@ impl ChannelSession {
         channel: ChannelIndex,
         message: &[u8],
         allowance: usize,
+        may_wait: impl FnOnce() -> bool,
     ) -> Option<MessageId> {
-        if self.is_open() { self.sender.send_directly(now, connection, channel, message, allowance) } else { None }
+        if !self.is_open() {
+            return None;
+        }
+        self.sender.send_directly(now, connection, channel, message, allowance, may_wait)
     }
 
     pub fn has_room(&self, channel: ChannelIndex, length: usize) -> bool {
@@ -199,7 +208,7 @@ impl ChannelSession {
     pub fn next(&mut self, source: &mut impl PayloadSource) -> Next {
         if self.receiver.is_direct() {
             self.receiver.next(source)
-        } else if matches!(self.state, State::Open | State::Closing { .. } | State::Done) {
+        } else if self.is_read() {
             Next::Kept
         } else {
             Next::Nothing

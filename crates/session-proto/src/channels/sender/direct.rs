@@ -49,7 +49,7 @@ impl Sender {
 
     /// Hands a message for which [`may_send_directly`](Self::may_send_directly) holds over to the connection without a queue, if that
     /// would send it at once anyway and nothing waits. Reliable messages wait in their queue while a channel is in use whose
-    /// messages must not be late.
+    /// messages must not be late. `may_wait`: whether there is memory for the message in the queue, if it is not handed over.
     #[inline(always)]
     pub fn send_directly(
         &mut self,
@@ -58,9 +58,11 @@ impl Sender {
         channel: ChannelIndex,
         message: &[u8],
         allowance: usize,
+        may_wait: impl FnOnce() -> bool,
     ) -> Option<MessageId> {
         let sent = self.hand_over(now, connection, channel, message, allowance);
-        if sent.is_none() {
+        // A message that is refused replaces nothing.
+        if sent.is_none() && may_wait() {
             self.discard_unsent(now, connection, channel, message.len());
         }
         sent

@@ -99,10 +99,19 @@ impl ChannelServer {
     fn handle_readable(&mut self, player: PlayerId) {
         let Some(own) = self.sessions.get_mut(player) else { return };
         if own.layer.is_awaiting_hello() {
-            return self.handle_hello(player);
-        }
-        if !own.layer.is_awaiting_decision() && !std::mem::replace(&mut own.has_message_event, true) {
+            self.handle_hello(player);
+        } else if own.layer.is_read() && !std::mem::replace(&mut own.has_message_event, true) {
             self.events.push_back(ServerEvent::Message(player));
+        }
+        self.drop_unread(player);
+    }
+
+    /// Drops the messages of a player who has left and whose messages are not read, because it was never accepted: otherwise the
+    /// endpoint would not report the end of its session.
+    fn drop_unread(&mut self, player: PlayerId) {
+        let is_read = self.sessions.get(player).is_none_or(|own| own.layer.is_read());
+        if !is_read && self.endpoint.connection(player).is_none() {
+            while self.endpoint.recv(player).is_some() {}
         }
     }
 
