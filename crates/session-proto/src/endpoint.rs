@@ -2,9 +2,11 @@
 
 mod address_claims;
 mod address_table;
+mod attempt_table;
 mod departed;
 mod dispatch;
 mod half_open;
+mod known_addresses;
 mod login;
 mod login_admission;
 mod login_cookies;
