@@ -56,10 +56,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
-#![cfg_attr(
-    not(feature = "async"),
-    allow(dead_code, reason = "only the driver task of the async API uses some methods")
-)]
 
 #[cfg(feature = "async")]
 mod async_channel_client;

@@ -177,13 +177,7 @@ impl PolledClient {
     polled_client_methods!();
 }
 
-/// For the driver task.
-#[cfg_attr(not(feature = "async"), allow(dead_code, reason = "only the driver task of the async API uses all of it"))]
 impl PolledClient {
-    pub(crate) fn sockets(&self) -> &[Arc<UdpSocket>] {
-        self.driver.sockets()
-    }
-
     pub(crate) fn drive(&mut self, now: Instant) -> DriveState {
         self.flush_stream(now);
         self.driver.drive(now)
@@ -197,11 +191,6 @@ impl PolledClient {
             self.handle_event(event);
         }
         self.next_event.is_some() || self.is_readable
-    }
-
-    /// Whether there is room for a message, or no connection to wait for.
-    pub(crate) fn is_writable_or_closed(&self) -> bool {
-        self.client().connection().is_none_or(Connection::is_writable)
     }
 
     fn client(&self) -> &Client {
@@ -263,6 +252,19 @@ impl PolledClient {
         if stream.is_flushed() && stream.close_reason.take().is_some() {
             client.close(now);
         }
+    }
+}
+
+/// For the driver task.
+#[cfg(feature = "async")]
+impl PolledClient {
+    pub(crate) fn sockets(&self) -> &[Arc<UdpSocket>] {
+        self.driver.sockets()
+    }
+
+    /// Whether there is room for a message, or no connection to wait for.
+    pub(crate) fn is_writable_or_closed(&self) -> bool {
+        self.client().connection().is_none_or(Connection::is_writable)
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct SocketDriver<M> {
 }
 
 /// The conditions for the next [`drive`](SocketDriver::drive).
-#[cfg_attr(not(feature = "async"), allow(dead_code, reason = "only the driver task of the async API uses all of it"))]
+#[cfg_attr(not(feature = "async"), allow(dead_code, reason = "only the driver task reads it"))]
 pub(crate) struct DriveState {
     /// There is more to do at once.
     pub is_busy: bool,
@@ -98,10 +98,7 @@ impl<M: SessionMachine> SocketDriver<M> {
         self.machine.set_conditions(conditions);
     }
 
-    #[cfg_attr(
-        not(feature = "async"),
-        allow(dead_code, reason = "only the driver task of the async API uses all of it")
-    )]
+    #[cfg(feature = "async")]
     pub fn sockets(&self) -> &[Arc<UdpSocket>] {
         &self.sockets
     }
