@@ -5,7 +5,7 @@ use crate::{
     channel_options::check_stream,
     client_methods::polled_client_methods,
     entropy_refresh::secret_bytes,
-    polled_client::bind_client,
+    polled_client::{bind_client, resolve},
     socket_driver::{DriveState, SocketDriver},
 };
 use rallypoint_session_proto::{ChannelClient, ChannelClientConfig, ChannelIndex, ClientEvent, MessageId, SendError};
@@ -78,9 +78,7 @@ impl PolledChannelClient {
         options: impl Into<ClientOptions>,
         channels: impl Into<ClientChannels>,
     ) -> Result<Self, ConnectError> {
-        let addr = server.to_socket_addrs().map_err(ConnectError::Resolve)?.next();
-        let addr = addr.ok_or_else(|| ConnectError::Resolve(std::io::ErrorKind::NotFound.into()))?;
-        Ok(Self::connect_to(addr, options.into(), channels.into())?)
+        Ok(Self::connect_to(resolve(server)?, options.into(), channels.into())?)
     }
 
     pub(crate) fn connect_to(

@@ -68,9 +68,7 @@ impl PolledClient {
     /// # Errors
     /// If an option is invalid, no socket can be bound, or the name cannot be resolved.
     pub fn connect(server: impl ToSocketAddrs, options: impl Into<ClientOptions>) -> Result<Self, ConnectError> {
-        let addr = server.to_socket_addrs().map_err(ConnectError::Resolve)?.next();
-        let addr = addr.ok_or_else(|| ConnectError::Resolve(std::io::ErrorKind::NotFound.into()))?;
-        Ok(Self::connect_to(addr, options.into())?)
+        Ok(Self::connect_to(resolve(server)?, options.into())?)
     }
 
     pub(crate) fn connect_to(server: SocketAddr, mut options: ClientOptions) -> Result<Self, SetupError> {
@@ -266,6 +264,12 @@ impl PolledClient {
     pub(crate) fn is_writable_or_closed(&self) -> bool {
         self.client().connection().is_none_or(Connection::is_writable)
     }
+}
+
+/// The first address of a server.
+pub(crate) fn resolve(server: impl ToSocketAddrs) -> Result<SocketAddr, ConnectError> {
+    let addr = server.to_socket_addrs().map_err(ConnectError::Resolve)?.next();
+    addr.ok_or_else(|| ConnectError::Resolve(std::io::ErrorKind::NotFound.into()))
 }
 
 /// Binds the socket of a client of this server.
