@@ -31,7 +31,7 @@ use queries::QueryResponder;
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::session::{ClientDatagram, SlotIndex};
 use slot_allocator::SlotAllocator;
-use slot_table::SlotTable;
+use slot_table::{PlayerSlot, SlotTable};
 use stateless::StatelessReplies;
 use std::{
     collections::VecDeque,
@@ -141,7 +141,7 @@ impl Endpoint {
 
     /// All players.
     pub fn players(&self) -> impl Iterator<Item = PlayerId> {
-        self.slots.iter().map(|slot| slot.player())
+        self.slots.iter().map(PlayerSlot::player)
     }
 
     /// The connection of a player.

@@ -32,7 +32,7 @@ impl Data<'_> {
 }
 
 impl Endpoint {
-    /// Updates the queues after a change to a connection: see [`PlayerSlot::update`](super::slot_table::PlayerSlot::update).
+    /// Updates the queues after a change to a connection: see [`PlayerSlot::update`](super::PlayerSlot::update).
     pub(super) fn update_slot(&mut self, index: SlotIndex) {
         if let Some(slot) = self.slots.get_mut(index) {
             slot.update(index, &mut self.ready, &mut self.memory);
