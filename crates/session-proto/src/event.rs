@@ -30,8 +30,8 @@ pub enum ClientEvent {
     /// The server seems to have ended the session. The datagram that announces it may be forged: either
     /// [`Disconnected`](Self::Disconnected) follows, or the session continues (S28).
     Closing,
-    /// The session has ended, and all its messages are read. With [`ClientConfig::reconnect`](crate::ClientConfig::reconnect) another login follows, unless
-    /// one of the two sides closed the session.
+    /// The session has ended, and all its messages are read. With [`ClientConfig::reconnect`](crate::ClientConfig::reconnect)
+    /// another login follows, unless one of the two sides closed the session.
     Disconnected(DisconnectReason),
     /// The login failed. With [`ClientConfig::reconnect`](crate::ClientConfig::reconnect) another one follows, if that can
     /// help: [`LoginError::is_transient`].

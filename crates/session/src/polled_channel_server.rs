@@ -126,8 +126,8 @@ impl PolledChannelServer {
         self.driver.machine_mut().broadcast(now, players, channel, message, refused);
     }
 
-    /// Sends a message to these players, as [`broadcast_to`](Self::broadcast_to) does. `report` is called with each player and the ID
-    /// of its message, which [`ServerEvent::Receipt`] names, or the reason why it is not sent.
+    /// Sends a message to these players, as [`broadcast_to`](Self::broadcast_to) does. `report` is called with each player and
+    /// the ID of its message, which [`ServerEvent::Receipt`] names, or the reason why it is not sent.
     pub fn broadcast_with(
         &mut self,
         players: impl IntoIterator<Item = PlayerId>,

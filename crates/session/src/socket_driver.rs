@@ -15,8 +15,8 @@ use std::{
 /// Maximum number of times that the sockets are emptied, and of batches that are sent, in one call.
 const MAX_ROUNDS: usize = 16;
 
-/// Interval of calls from which on the system reports when datagrams arrived, which costs some instructions each: in a game loop they
-/// wait for the next frame, and the round-trip time in the statistics would be longer by that (W82).
+/// Interval of calls from which on the system reports when datagrams arrived, which costs some instructions each: in a game
+/// loop they wait for the next frame, and the round-trip time in the statistics would be longer by that (W82).
 const MIN_TIMED_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Moves datagrams between a state machine and its sockets.
