@@ -12,6 +12,9 @@ const ALLOWED: &str = "hygiene: allow";
 /// Largest file in bytes; larger data does not belong into the repository.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
+/// Longest comment line in columns. Comments may be longer than code (120 columns), which rustfmt wraps; comments it does not.
+const MAX_COMMENT_COLUMNS: usize = 132;
+
 /// Prefixes of home directories, split so that this file passes its own check.
 const HOMES: &[&str] =
     &[concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/Us", "ers/"), concat!("\\Us", "ers\\")];
@@ -58,6 +61,9 @@ fn problems(root: &Path) -> std::io::Result<Vec<String>> {
             }
             if extension == "rs" {
                 code_problems(line, &mut problem);
+            }
+            if extension == "rs" && is_crate_source(name) && is_long_comment(line) {
+                problem(format!("a comment of more than {MAX_COMMENT_COLUMNS} columns"));
             }
             let is_shown = match line.trim_start() {
                 _ if in_code_block || name.components().any(|part| part.as_os_str() == "examples") => true,
@@ -155,6 +161,16 @@ fn code_problems(line: &str, problem: &mut impl FnMut(String)) {
     for leftover in LEFTOVERS.iter().filter(|leftover| code.contains(**leftover)) {
         problem(format!("{leftover} was left in"));
     }
+}
+
+/// Whether a file is in `crates/*/src`.
+fn is_crate_source(name: &Path) -> bool {
+    let mut parts = name.iter();
+    parts.next().is_some_and(|part| part == "crates") && parts.nth(1).is_some_and(|part| part == "src")
+}
+
+fn is_long_comment(line: &str) -> bool {
+    line.trim_start().starts_with("//") && line.chars().count() > MAX_COMMENT_COLUMNS
 }
 
 /// Whether a line passes on the error of a `send` that does not wait. An async client may: it has only itself to end.
@@ -268,6 +284,23 @@ mod tests {
             assert_eq!(
                 problems_of("t.rs", format!("let x = {leftover}y);")),
                 [format!("t.rs:1: {leftover} was left in")]
+            );
+        }
+    }
+
+    #[test]
+    fn long_comments_are_found() {
+        let longest = format!("    /// {}", "ä".repeat(MAX_COMMENT_COLUMNS - 8));
+        let found = problems_of("crates/wire/src/session/data.rs", format!("{longest}\n{longest}x\n"));
+        assert_eq!(found, ["crates/wire/src/session/data.rs:2: a comment of more than 132 columns"]);
+        for (path, line) in [
+            ("crates/wire/tests/main.rs", format!("{longest}x")),
+            ("crates/wire/src/lib.rs", format!("const TABLE: &str = \"{longest}\";")),
+        ] {
+            assert_eq!(
+                problems_of(path, &line).iter().filter(|problem| problem.contains("columns")).count(),
+                0,
+                "{path}"
             );
         }
     }

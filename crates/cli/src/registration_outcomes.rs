@@ -109,8 +109,8 @@ impl ReportedOutcome {
         matches!(&*self.code, "unreachable" | "port_closed")
     }
 
-    /// Whether it is that of a datagram without a port that says nothing about other datagrams: it may have come from another server at
-    /// the same address.
+    /// Whether it is that of a datagram without a port that says nothing about other datagrams: it may have come from another
+    /// server at the same address.
     pub fn may_be_of_another(&self) -> bool {
         self.port.is_none() && matches!(&*self.code, "malformed" | "too_large")
     }

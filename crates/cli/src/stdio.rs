@@ -28,7 +28,8 @@ pub fn print_line(line: &str) {
     let _ = writeln!(io::stdout(), "{text}");
 }
 
-/// Prints a line on standard error, wrapped between words if that is a terminal. A closed standard error is ignored: it is no reason to stop.
+/// Prints a line on standard error, wrapped between words if that is a terminal. A closed standard error is ignored: it is no
+/// reason to stop.
 pub fn print_stderr(line: impl fmt::Display) {
     let text = line.to_string();
     let text = stderr_width().map_or_else(|| text.clone(), |width| wrap_hanging(&text, width));

@@ -6,7 +6,7 @@ use rallypoint_harness::Room;
 #[test]
 fn the_prompt_shows_the_number_of_guests_and_who_is_typing() {
     let homes = [(); 3].map(|()| tempfile::tempdir().unwrap());
-    let [host, alice, bob] = homes.each_ref().map(|home| home.path());
+    let [host, alice, bob] = homes.each_ref().map(tempfile::TempDir::path);
     let room = Room::start(host, &[]);
     let addr = room.addr.to_string();
     let Some(alice) = Tmux::start(alice, (80, 24), &["join", &addr, "--name", "alice"]) else { return };

@@ -43,8 +43,8 @@ const LOG_RECORDS: usize = 500;
 const MAX_BANS: usize = 20_000;
 
 /// Size in bytes from which a part of a scan is complete. Fewer entries would cost a joining node more round trips (30 for 100,000
-/// servers of usual size); more would make other nodes wait for the store, and the reply for a slow connection. The last step of a part
-/// can add 10 MB: a hundred of the longest entries.
+/// servers of usual size); more would make other nodes wait for the store, and the reply for a slow connection. The last step
+/// of a part can add 10 MB: a hundred of the longest entries.
 const SCAN_SIZE: usize = 1 << 20;
 
 /// The store of a cluster. Cheap to clone.

@@ -1,7 +1,7 @@
 //! Messages between nodes besides changes: reports of probes, and requests with their responses.
 //!
-//! A message is an entry of the stream `msg`, in JSON. It is kept for some minutes, so that a node that joins learns what the others
-//! found out before. Nothing is lost for good with a message: reports are repeated.
+//! A message is an entry of the stream `msg`, in JSON. It is kept for some minutes, so that a node that joins learns what the
+//! others found out before. Nothing is lost for good with a message: reports are repeated.
 
 use crate::MalformedRecord;
 use rallypoint_lobby::{Differences, FailedCheckAge, NodeLatency, NodeOutcome, Verification, VerificationResult};

@@ -225,8 +225,8 @@ impl ClusterNode {
         self.contact.opened_at
     }
 
-    /// Whether the contact is as good as it was before it was lost: all entries are loaded, and each kind of request that has failed since
-    /// has succeeded, or there was no failure for some seconds.
+    /// Whether the contact is as good as it was before it was lost: all entries are loaded, and each kind of request that has
+    /// failed since has succeeded, or there was no failure for some seconds.
     #[must_use]
     pub fn has_recovered(&self, now: Instant) -> bool {
         self.contact.state == NodeState::Following && self.contact.has_recovered(now)

@@ -8,11 +8,11 @@ use thiserror::Error;
 
 /// Version of the layout of keys and values. A node refuses a store with a later one, or with one before [`OLDEST_FORMAT`].
 ///
-/// Nodes of neighbouring versions have the same layout, or know each other's. These additions leave it as it is, because earlier versions
-/// ignore them: keys, fields of `meta`, of log records, messages and reports, kinds of messages, flags of entries, origins, reasons for a
-/// removal, and kinds of log records that do not change the list. Anything else needs another format. A node that knows it goes on with
-/// the old one until all nodes report that they know the new one, and then begins a new epoch: a node that does not know the format
-/// reads it when it opens the store again, and is refused.
+/// Nodes of neighbouring versions have the same layout, or know each other's. These additions leave it as it is, because
+/// earlier versions ignore them: keys, fields of `meta`, of log records, messages and reports, kinds of messages, flags of
+/// entries, origins, reasons for a removal, and kinds of log records that do not change the list. Anything else needs another
+/// format. A node that knows it goes on with the old one until all nodes report that they know the new one, and then begins a
+/// new epoch: a node that does not know the format reads it when it opens the store again, and is refused.
 pub const FORMAT: u32 = 1;
 
 /// The oldest layout that this version works with.

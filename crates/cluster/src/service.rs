@@ -120,8 +120,8 @@ pub struct ClusterService {
 }
 
 impl ClusterService {
-    /// Ends the exchange with the store. Changes that are on their way are written first, for at most 300 ms, and the node removes its
-    /// report, so that it does not count as lost.
+    /// Ends the exchange with the store. Changes that are on their way are written first, for at most 300 ms, and the node
+    /// removes its report, so that it does not count as lost.
     pub async fn shutdown(self) {
         let _ = self.stop.send(true);
         self.messenger.abort();

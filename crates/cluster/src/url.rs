@@ -32,7 +32,8 @@ pub struct StoreUrl {
     text: String,
 }
 
-/// Which part of a text is wrong, so that it is not the address of a store. The text itself is not repeated: it can have a password.
+/// Which part of a text is wrong, so that it is not the address of a store. The text itself is not repeated: it can have a
+/// password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum StoreUrlError {

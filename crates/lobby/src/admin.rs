@@ -251,16 +251,16 @@ impl AdminStore {
         self.change(change).await
     }
 
-    /// Subscribes to bans that are added, changed or lifted here, in the order in which they take effect. A subscriber that misses some
-    /// finds them in the [`record`](Self::record).
+    /// Subscribes to bans that are added, changed or lifted here, in the order in which they take effect. A subscriber that
+    /// misses some finds them in the [`record`](Self::record).
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<BanDecision> {
         self.0.changes.subscribe()
     }
 
     /// Applies decisions of operators at other nodes of a cluster. They are not in the audit log, which each node keeps for its own
-    /// operator's decisions. Those that were made before what is known here are left out: an operator may have decided without contact
-    /// with the others. Returns the number of bans for which there was no room.
+    /// operator's decisions. Those that were made before what is known here are left out: an operator may have decided without
+    /// contact with the others. Returns the number of bans for which there was no room.
     pub async fn apply_shared(&self, decisions: Vec<BanDecision>) -> Result<usize, AdminError> {
         let record = self.record();
         let has_news = decisions.iter().any(|decision| record.accepts(decision));

@@ -204,8 +204,8 @@ impl LobbyService {
         self.0.registry.node_outcomes(ip, self.0.node_name.clone()).await
     }
 
-    /// The outcomes of the last datagrams of an address at all nodes of a cluster, other than refreshes; without a cluster, those of
-    /// this lobby.
+    /// The outcomes of the last datagrams of an address at all nodes of a cluster, other than refreshes; without a cluster,
+    /// those of this lobby.
     pub async fn all_outcomes(&self, ip: IpAddr) -> AllOutcomes {
         let peers = self.0.cluster.as_ref().and_then(|link| link.peers.load_full());
         let others = async {

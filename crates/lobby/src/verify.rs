@@ -116,8 +116,8 @@ fn compare(id: PublicId, feed: &ServerFeed, reply: QueryReply) -> VerificationRe
     VerificationResult { differences, info: Some(Arc::new(reply.info)), ..VerificationResult::new(id, verification) }
 }
 
-/// The queries that reach a server: one per listed address, if its registration states how to query it (E1). Servers that are listed
-/// because they reply are probed by the code that listed them.
+/// The queries that reach a server: one per listed address, if its registration states how to query it (E1). Servers that are
+/// listed because they reply are probed by the code that listed them.
 pub(crate) fn targets(record: &ServerRecord) -> impl Iterator<Item = (SocketAddr, Probe)> {
     let listing = record.listing.as_ref().filter(|_| record.origin == ListingOrigin::Registered);
     let query = listing.and_then(|listing| Some((listing, listing.block().table.get(b"x-query")?.to_vec())));

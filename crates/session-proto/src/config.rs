@@ -82,7 +82,8 @@ pub struct EndpointConfig {
     pub half_open: usize,
     /// Maximum number of encrypted logins that are answered per second; each costs about 0.1 ms. A fifth of it is for logins
     /// that are seen for the first time, a fifth for known addresses, a fifth for clients that have shown that they receive what is
-    /// sent to them (W83), and the rest for repeated logins (W65); at least one per second for each. From 1 to 1,000,000; 2,000 by default.
+    /// sent to them (W83), and the rest for repeated logins (W65); at least one per second for each. From 1 to 1,000,000; 2,000
+    /// by default.
     pub encrypted_logins: u32,
     /// Budget of query replies per address, in bytes (S11). By default a burst of 24 kB, which is the longest reply to either
     /// query, and 4 kB per second.

@@ -41,6 +41,7 @@ mod transmission_outcomes;
 mod transmit;
 
 pub(crate) use codec::{Codec, Protection, Side};
+pub(crate) use path::AMPLIFICATION_LIMIT;
 pub(crate) use receive_buffer::ReceiveBuffer;
 pub(crate) use redundancy::CopyBudget;
 use source::Precedence;

@@ -2,14 +2,18 @@
 
 mod address_claims;
 mod address_table;
+mod attempt_table;
 mod departed;
 mod dispatch;
 mod half_open;
+mod known_addresses;
 mod login;
 mod login_admission;
 mod login_cookies;
+mod message_memory;
 mod queries;
 mod slot_allocator;
+mod slot_table;
 mod stateless;
 
 pub use queries::QueryReplies;
@@ -19,14 +23,15 @@ use crate::{
     connection::CopyBudget, deadline_queue::DeadlineQueue, rng::SecretRng,
 };
 use address_table::AddressTable;
-use departed::DepartedPlayers;
-use dispatch::{Data, PlayerSlot};
+use dispatch::Data;
 use half_open::HalfOpenTable;
 use login_admission::LoginAdmission;
+use message_memory::MessageMemory;
 use queries::QueryResponder;
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::session::{ClientDatagram, SlotIndex};
 use slot_allocator::SlotAllocator;
+use slot_table::{PlayerSlot, SlotTable};
 use stateless::StatelessReplies;
 use std::{
     collections::VecDeque,
@@ -39,9 +44,6 @@ use zeroize::Zeroize;
 /// Maximum number of events that wait to be polled. Beyond it, events that may be raised any number of times are dropped, and
 /// logins are not answered.
 const MAX_EVENTS: usize = 8 * SlotIndex::COUNT;
-
-/// Share of the memory for messages that unread messages of players who have left may take: a quarter.
-const DEPARTED_SHARE: usize = 4;
 
 /// The server side of one socket: queries, logins, and up to 255 players.
 ///
@@ -76,11 +78,9 @@ const DEPARTED_SHARE: usize = 4;
 pub struct Endpoint {
     config: EndpointConfig,
     rng: SecretRng,
-    slots: Vec<Option<Box<PlayerSlot>>>,
-    player_count: usize,
+    slots: SlotTable,
     allocator: SlotAllocator,
     addresses: AddressTable,
-    departed: DepartedPlayers,
     half_open: HalfOpenTable,
     admission: LoginAdmission,
     stateless: StatelessReplies,
@@ -92,10 +92,7 @@ pub struct Endpoint {
     copies: CopyBudget,
     poll_interval: Duration,
     receive_delay: Option<Duration>,
-    /// Bytes of messages that are kept, of all connections.
-    memory: usize,
-    /// Bytes that a layer above keeps, of the same budget.
-    reserved: usize,
+    memory: MessageMemory,
     stats: EndpointStats,
 }
 
@@ -109,11 +106,9 @@ impl Endpoint {
         let mut rng = SecretRng::new(seed);
         seed.zeroize();
         Ok(Self {
-            slots: std::iter::repeat_with(|| None).take(config.max_players).collect(),
-            player_count: 0,
+            slots: SlotTable::new(config.max_players),
             allocator: SlotAllocator::new(config.max_players, config.max_per_address, rng.u64()),
             addresses: AddressTable::new([rng.u64(), rng.u64()]),
-            departed: DepartedPlayers::new(config.memory / DEPARTED_SHARE),
             half_open: HalfOpenTable::new(config.half_open, rng.u64()),
             admission: LoginAdmission::new(config.encrypted_logins, [rng.u128(), rng.u128()], rng.u64()),
             stateless: StatelessReplies::new(rng.u128(), rng.u128()),
@@ -124,8 +119,7 @@ impl Endpoint {
             copies: CopyBudget::default(),
             poll_interval: Duration::ZERO,
             receive_delay: None,
-            memory: 0,
-            reserved: 0,
+            memory: MessageMemory::new(config.memory),
             stats: EndpointStats::default(),
             rng,
             config,
@@ -139,22 +133,21 @@ impl Endpoint {
             queries_refused: self.queries.refused,
             logins_evicted: self.half_open.evicted,
             half_open: self.half_open.len(),
-            players: self.player_count,
-            memory: self.memory + self.departed.memory() + self.reserved,
+            players: self.slots.player_count(),
+            memory: self.memory.used(),
             ..self.stats
         }
     }
 
     /// All players.
     pub fn players(&self) -> impl Iterator<Item = PlayerId> {
-        self.slots.iter().flatten().map(|slot| slot.player())
+        self.slots.iter().map(PlayerSlot::player)
     }
 
     /// The connection of a player.
     #[must_use]
     pub fn connection(&self, player: PlayerId) -> Option<&Connection> {
-        let slot = self.slots.get(usize::from(player.index))?.as_ref()?;
-        (slot.player() == player).then_some(&slot.connection)
+        self.slots.of(player).map(|slot| &slot.connection)
     }
 
     /// Sends a message to a player, reliably.
@@ -162,8 +155,8 @@ impl Endpoint {
     /// # Errors
     /// If the message does not fit into a datagram, the player does not exist, or the window is full.
     pub fn send(&mut self, now: Instant, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
-        let allowance = self.allowance();
-        let slot = self.slot(player).ok_or(SendError::UnknownPlayer)?;
+        let allowance = self.memory.allowance();
+        let slot = self.slots.of_mut(player).ok_or(SendError::UnknownPlayer)?;
         let sent = slot.connection.send(now, message, allowance);
         self.update_slot(player.index);
         sent
@@ -173,45 +166,39 @@ impl Endpoint {
     /// [`ServerEvent::Disconnected`] is raised.
     #[must_use]
     pub fn is_readable(&self, player: PlayerId) -> bool {
-        self.connection(player).map_or_else(|| self.departed.is_readable(player), Connection::is_readable)
+        self.connection(player).map_or_else(|| self.memory.departed.is_readable(player), Connection::is_readable)
     }
 
     /// The next message of a player. Its bytes stay valid until the next call. After the end of a session, the messages that
     /// are left can still be read; the end is reported after the last one.
     pub fn recv(&mut self, player: PlayerId) -> Option<&[u8]> {
-        let Self { slots, ready, memory, config, departed, events, .. } = self;
-        match slots.get_mut(usize::from(player.index)) {
-            Some(Some(slot)) if slot.player() == player => {
-                if slot.connection.reopen_window() {
-                    slot.update(player.index, ready, memory, config.memory);
-                }
-                slot.connection.recv()
-            }
-            _ => departed.recv(player, |player, reason| events.push_back(ServerEvent::Disconnected(player, reason))),
+        let Self { slots, ready, memory, events, .. } = self;
+        if let Some(slot) = slots.of_mut(player) {
+            slot.prepare_read(player.index, ready, memory);
+            return slot.connection.recv();
         }
+        let departed = &mut memory.departed;
+        departed.recv(player, |player, reason| events.push_back(ServerEvent::Disconnected(player, reason)))
     }
 
     /// Calls a function that may read a message of a player who has a connection.
     #[inline(always)]
     pub(crate) fn read_with<R>(&mut self, player: PlayerId, read: impl FnOnce(&mut Connection) -> R) -> Option<R> {
-        let Self { slots, ready, memory, config, .. } = self;
-        let slot = slots.get_mut(usize::from(player.index))?.as_mut().filter(|slot| slot.player() == player)?;
-        if slot.connection.reopen_window() {
-            slot.update(player.index, ready, memory, config.memory);
-        }
+        let slot = self.slots.of_mut(player)?;
+        slot.prepare_read(player.index, &mut self.ready, &mut self.memory);
         Some(read(&mut slot.connection))
     }
 
     /// The message that [`recv`](Self::recv) returned last, for the same player.
     pub(crate) fn last_received(&self, player: PlayerId) -> &[u8] {
         let connection = self.connection(player);
-        connection.map_or_else(|| self.departed.last_received(player), Connection::last_received)
+        connection.map_or_else(|| self.memory.departed.last_received(player), Connection::last_received)
     }
 
     /// Ends a player's session: delivers the messages that are left, then sends a disconnect with this reason. Returns false
     /// if the player does not exist.
     pub fn disconnect(&mut self, now: Instant, player: PlayerId, reason: &str) -> bool {
-        let Some(slot) = self.slot(player) else { return false };
+        let Some(slot) = self.slots.of_mut(player) else { return false };
         slot.connection.close(now, reason);
         self.update_slot(player.index);
         true
@@ -220,7 +207,7 @@ impl Endpoint {
     /// Prepares [`disconnect`](Self::disconnect) for a caller that still has messages to hand over, and calls it after the last
     /// one. The session ends with this reason 2 s from now at the latest (S28). Returns false if the player does not exist.
     pub fn begin_disconnect(&mut self, now: Instant, player: PlayerId, reason: &str) -> bool {
-        let Some(slot) = self.slot(player) else { return false };
+        let Some(slot) = self.slots.of_mut(player) else { return false };
         slot.connection.begin_close(now, reason);
         self.update_slot(player.index);
         true
@@ -232,7 +219,7 @@ impl Endpoint {
         // It is measured anew in every frame.
         if interval.abs_diff(self.poll_interval) > Duration::from_millis(1) {
             self.poll_interval = interval;
-            self.slots.iter_mut().flatten().for_each(|slot| slot.connection.set_poll_interval(interval));
+            self.slots.iter_mut().for_each(|slot| slot.connection.set_poll_interval(interval));
         }
     }
 
@@ -273,13 +260,12 @@ impl Endpoint {
             return Some(Transmit::one(to, bytes.len()));
         }
         while let Some(index) = self.ready.pop_front() {
-            let allowance = self.allowance();
-            let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { continue };
+            let allowance = self.memory.allowance();
+            let Some(slot) = self.slots.get_mut(index) else { continue };
             if slot.connection.has_source_work() {
                 fill(slot.player(), &mut slot.connection, allowance);
             }
-            self.memory = self.memory - slot.memory + slot.connection.memory();
-            slot.memory = slot.connection.memory();
+            slot.count_memory(&mut self.memory);
             let transmit = slot.connection.poll_transmit(now, &mut self.copies, out);
             if let Some(transmit) = transmit {
                 if slot.connection.is_unvalidated() {
@@ -308,7 +294,7 @@ impl Endpoint {
 
     /// Sets the number of bytes that a layer above keeps: they count as memory of the endpoint.
     pub(crate) fn set_reserved(&mut self, bytes: usize) {
-        self.reserved = bytes;
+        self.memory.reserved = bytes;
     }
 
     /// Calls a function that may hand a message over to a player's connection. Its last argument is the number of bytes by which
@@ -319,11 +305,10 @@ impl Endpoint {
         player: PlayerId,
         send: impl FnOnce(&mut Connection, usize) -> R,
     ) -> Option<R> {
-        let allowance = self.allowance();
-        let Self { slots, ready, memory, config, .. } = self;
-        let slot = slots.get_mut(usize::from(player.index))?.as_mut().filter(|slot| slot.player() == player)?;
+        let allowance = self.memory.allowance();
+        let slot = self.slots.of_mut(player)?;
         let result = send(&mut slot.connection, allowance);
-        slot.update(player.index, ready, memory, config.memory);
+        slot.update(player.index, &mut self.ready, &mut self.memory);
         Some(result)
     }
 
@@ -334,7 +319,7 @@ impl Endpoint {
         player: PlayerId,
         f: impl FnOnce(&mut Connection) -> R,
     ) -> Option<R> {
-        let result = f(&mut self.slot(player)?.connection);
+        let result = f(&mut self.slots.of_mut(player)?.connection);
         self.update_slot(player.index);
         self.collect_events(now, player.index);
         Some(result)
@@ -385,12 +370,9 @@ impl Machine for Endpoint {
             && at <= now
         {
             self.deadlines.set(index, None);
-            let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { continue };
+            let Some(slot) = self.slots.get_mut(index) else { continue };
             slot.connection.handle_timeout(now);
-            if !slot.is_ready {
-                slot.is_ready = true;
-                self.ready.push_back(index);
-            }
+            slot.make_ready(index, &mut self.ready);
             self.collect_events(now, index);
         }
     }
@@ -403,12 +385,12 @@ impl Machine for Endpoint {
         let event = self.events.pop_front()?;
         match event {
             ServerEvent::Message(player) => {
-                if let Some(slot) = self.slot(player) {
+                if let Some(slot) = self.slots.of_mut(player) {
                     slot.has_message_event = false;
                 }
             }
             ServerEvent::Writable(player) => {
-                if let Some(slot) = self.slot(player) {
+                if let Some(slot) = self.slots.of_mut(player) {
                     slot.has_writable_event = false;
                 }
             }

@@ -30,12 +30,12 @@ pub enum ClientEvent {
     /// The server seems to have ended the session. The datagram that announces it may be forged: either
     /// [`Disconnected`](Self::Disconnected) follows, or the session continues (S28).
     Closing,
-    /// The session has ended, and all its messages are read. With [`ClientConfig::reconnect`](crate::ClientConfig::reconnect) another login follows, unless
-    /// one of the two sides closed the session.
+    /// The session has ended, and all its messages are read. With [`ClientConfig::reconnect`](crate::ClientConfig::reconnect)
+    /// another login follows, unless one of the two sides closed the session.
     ///
-    /// It follows [`Connected`](Self::Connected), with one exception: a [`ChannelClient`](crate::ChannelClient) that is closed while
-    /// the server has not accepted its login has a session that ends as well. If it is not closed, the end of such a session is
-    /// reported as [`LoginFailed`](Self::LoginFailed).
+    /// It follows [`Connected`](Self::Connected), with one exception: a [`ChannelClient`](crate::ChannelClient) that is closed
+    /// while the server has not accepted its login has a session that ends as well. If it is not closed, the end of such a session
+    /// is reported as [`LoginFailed`](Self::LoginFailed).
     Disconnected(DisconnectReason),
     /// The login failed. With [`ClientConfig::reconnect`](crate::ClientConfig::reconnect) another one follows, if that can
     /// help: [`LoginError::is_transient`].

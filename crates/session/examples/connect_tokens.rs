@@ -51,7 +51,7 @@ fn join(
     table: &ChannelTable,
     token: Option<ConnectToken>,
 ) -> Result<PolledChannelClient, Box<dyn Error>> {
-    let config = ClientConfig { encryption: Encryption::Pinned(pinned.clone()), ..ClientConfig::new(name, "duel") };
+    let config = ClientConfig { encryption: Encryption::Pinned(*pinned), ..ClientConfig::new(name, "duel") };
     Ok(PolledChannelClient::connect(addr, config, ClientChannels { token, ..table.clone().into() })?)
 }
 

@@ -158,8 +158,9 @@ impl AsyncChannelServer {
         self.driver.command(|server| server.broadcast_to(players, channel, message, refused));
     }
 
-    /// Sends a message to these players, as [`broadcast_to`](Self::broadcast_to) does. `report` is called with each player and the ID
-    /// of its message, which [`ServerEvent::Receipt`] names, or the reason why it is not sent; it must not call the server.
+    /// Sends a message to these players, as [`broadcast_to`](Self::broadcast_to) does. `report` is called with each player and
+    /// the ID of its message, which [`ServerEvent::Receipt`] names, or the reason why it is not sent; it must not call the
+    /// server.
     pub fn broadcast_with(
         &self,
         players: impl IntoIterator<Item = PlayerId>,

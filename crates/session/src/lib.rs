@@ -14,10 +14,10 @@
 //! each has its own order, reliability, priority and maximum size, and both sides name the same [`ChannelTable`]. A server
 //! and a client without channels refuse each other's logins, so nothing is ever garbled.
 //!
-//! All eight hand out the same [`ServerEvent`]s and [`ClientEvent`]s, and their methods have the same names. Those of the async forms
-//! wait where there is something to wait for (`connect`, `next_event`, `recv`, `send`, `close`, `shutdown`; `try_send` does not);
-//! those of the polled forms return at once, except for `shutdown`. `with_connection` reads the state of a connection in both.
-//! This crate re-exports the types that a game needs: configuration, keys, events and errors.
+//! All eight hand out the same [`ServerEvent`]s and [`ClientEvent`]s, and their methods have the same names. Those of the async
+//! forms wait where there is something to wait for (`connect`, `next_event`, `recv`, `send`, `close`, `shutdown`; `try_send` does
+//! not); those of the polled forms return at once, except for `shutdown`. `with_connection` reads the state of a connection in
+//! both. This crate re-exports the types that a game needs: configuration, keys, events and errors.
 //!
 //! ```
 //! use rallypoint_session::{ClientConfig, ClientEvent, EndpointConfig, PolledClient, PolledServer, ServerEvent, ServerOptions};
@@ -56,18 +56,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
-#![cfg_attr(
-    not(feature = "async"),
-    allow(dead_code, reason = "only the driver task of the async API uses some methods")
-)]
 
 #[cfg(feature = "async")]
 mod async_channel_client;
 #[cfg(feature = "async")]
 mod async_channel_server;
-mod channel_options;
 #[cfg(feature = "async")]
-mod client;
+mod async_client;
+#[cfg(feature = "async")]
+mod async_server;
+mod channel_options;
 mod client_methods;
 #[cfg(feature = "async")]
 mod client_task;
@@ -85,8 +83,6 @@ mod polled_channel_client;
 mod polled_channel_server;
 mod polled_client;
 mod polled_server;
-#[cfg(feature = "async")]
-mod server;
 mod server_methods;
 #[cfg(feature = "async")]
 mod server_task;
@@ -97,9 +93,11 @@ mod socket_driver;
 pub use async_channel_client::AsyncChannelClient;
 #[cfg(feature = "async")]
 pub use async_channel_server::AsyncChannelServer;
-pub use channel_options::{ChannelMessage, ClientChannels, ServerChannels};
 #[cfg(feature = "async")]
-pub use client::SessionClient;
+pub use async_client::SessionClient;
+#[cfg(feature = "async")]
+pub use async_server::SessionServer;
+pub use channel_options::{ChannelMessage, ClientChannels, ServerChannels};
 pub use error::{ConnectError, NotAcknowledged, SetupError};
 pub use link_conditioner::{LinkConditioner, LinkConditions};
 pub use options::{ClientOptions, ServerOptions};
@@ -107,8 +105,6 @@ pub use polled_channel_client::PolledChannelClient;
 pub use polled_channel_server::PolledChannelServer;
 pub use polled_client::PolledClient;
 pub use polled_server::PolledServer;
-#[cfg(feature = "async")]
-pub use server::SessionServer;
 
 pub use rallypoint_query_proto::{Mod, Player, ServerInfo, Team};
 pub use rallypoint_session_proto::{

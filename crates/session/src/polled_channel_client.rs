@@ -5,11 +5,11 @@ use crate::{
     channel_options::check_stream,
     client_methods::polled_client_methods,
     entropy_refresh::secret_bytes,
-    polled_client::bind_client,
+    polled_client::{bind_client, resolve},
     socket_driver::{DriveState, SocketDriver},
 };
 use rallypoint_session_proto::{ChannelClient, ChannelClientConfig, ChannelIndex, ClientEvent, MessageId, SendError};
-use rallypoint_udp::{UdpSocket, clock};
+use rallypoint_udp::clock;
 use std::{
     fmt,
     net::{SocketAddr, ToSocketAddrs},
@@ -78,9 +78,7 @@ impl PolledChannelClient {
         options: impl Into<ClientOptions>,
         channels: impl Into<ClientChannels>,
     ) -> Result<Self, ConnectError> {
-        let addr = server.to_socket_addrs().map_err(ConnectError::Resolve)?.next();
-        let addr = addr.ok_or_else(|| ConnectError::Resolve(std::io::ErrorKind::NotFound.into()))?;
-        Ok(Self::connect_to(addr, options.into(), channels.into())?)
+        Ok(Self::connect_to(resolve(server)?, options.into(), channels.into())?)
     }
 
     pub(crate) fn connect_to(
@@ -153,12 +151,7 @@ impl PolledChannelClient {
     polled_client_methods!();
 }
 
-/// For the driver task.
 impl PolledChannelClient {
-    pub(crate) fn sockets(&self) -> &[Arc<UdpSocket>] {
-        self.driver.sockets()
-    }
-
     pub(crate) fn drive(&mut self, now: Instant) -> DriveState {
         self.driver.drive(now)
     }
@@ -177,6 +170,18 @@ impl PolledChannelClient {
         self.next_event.is_some() || self.is_readable
     }
 
+    fn client(&self) -> &ChannelClient {
+        self.driver.machine()
+    }
+}
+
+/// For the driver task.
+#[cfg(feature = "async")]
+impl PolledChannelClient {
+    pub(crate) fn sockets(&self) -> &[Arc<rallypoint_udp::UdpSocket>] {
+        self.driver.sockets()
+    }
+
     pub(crate) fn has_room(&self, channel: ChannelIndex, length: usize) -> bool {
         self.client().has_room(channel, length) || !self.is_connected()
     }
@@ -184,10 +189,6 @@ impl PolledChannelClient {
     /// Whether receipts or credits of messages that were read have to be sent.
     pub(crate) fn has_replies(&self) -> bool {
         self.client().has_replies()
-    }
-
-    fn client(&self) -> &ChannelClient {
-        self.driver.machine()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
 use rallypoint_session_proto::{
     ChannelIndex, ChannelServer, ChannelServerConfig, MessageId, PlayerId, SendError, ServerEvent,
 };
-use rallypoint_udp::{UdpSocket, clock};
+use rallypoint_udp::clock;
 use std::{
     collections::VecDeque,
     fmt,
@@ -126,8 +126,8 @@ impl PolledChannelServer {
         self.driver.machine_mut().broadcast(now, players, channel, message, refused);
     }
 
-    /// Sends a message to these players, as [`broadcast_to`](Self::broadcast_to) does. `report` is called with each player and the ID
-    /// of its message, which [`ServerEvent::Receipt`] names, or the reason why it is not sent.
+    /// Sends a message to these players, as [`broadcast_to`](Self::broadcast_to) does. `report` is called with each player and
+    /// the ID of its message, which [`ServerEvent::Receipt`] names, or the reason why it is not sent.
     pub fn broadcast_with(
         &mut self,
         players: impl IntoIterator<Item = PlayerId>,
@@ -173,12 +173,7 @@ impl PolledChannelServer {
     polled_server_methods!(ChannelMessage);
 }
 
-/// For the driver task.
 impl PolledChannelServer {
-    pub(crate) fn sockets(&self) -> &[Arc<UdpSocket>] {
-        self.driver.sockets()
-    }
-
     pub(crate) fn drive(&mut self, now: Instant) -> DriveState {
         self.driver.drive(now)
     }
@@ -198,14 +193,30 @@ impl PolledChannelServer {
         !self.events.is_empty() || !self.readable.is_empty()
     }
 
-    /// Whether a player has a session, or messages of it that can be read after its end.
-    pub(crate) fn is_active(&self, player: PlayerId) -> bool {
-        self.server().is_active(player)
-    }
-
     /// Whether there are players, accepted or not.
     pub(crate) fn has_sessions(&self) -> bool {
         self.server().has_sessions()
+    }
+
+    fn send_time(&self, channel: ChannelIndex) -> Instant {
+        self.driver.send_time(self.server().is_expiring(channel))
+    }
+
+    fn server(&self) -> &ChannelServer {
+        self.driver.machine()
+    }
+}
+
+/// For the driver task.
+#[cfg(feature = "async")]
+impl PolledChannelServer {
+    pub(crate) fn sockets(&self) -> &[Arc<rallypoint_udp::UdpSocket>] {
+        self.driver.sockets()
+    }
+
+    /// Whether a player has a session, or messages of it that can be read after its end.
+    pub(crate) fn is_active(&self, player: PlayerId) -> bool {
+        self.server().is_active(player)
     }
 
     pub(crate) fn is_readable(&self, player: PlayerId) -> bool {
@@ -219,14 +230,6 @@ impl PolledChannelServer {
 
     pub(crate) fn has_room(&self, player: PlayerId, channel: ChannelIndex, length: usize) -> bool {
         self.server().has_room(player, channel, length)
-    }
-
-    fn send_time(&self, channel: ChannelIndex) -> Instant {
-        self.driver.send_time(self.server().is_expiring(channel))
-    }
-
-    fn server(&self) -> &ChannelServer {
-        self.driver.machine()
     }
 }
 

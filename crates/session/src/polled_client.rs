@@ -68,9 +68,7 @@ impl PolledClient {
     /// # Errors
     /// If an option is invalid, no socket can be bound, or the name cannot be resolved.
     pub fn connect(server: impl ToSocketAddrs, options: impl Into<ClientOptions>) -> Result<Self, ConnectError> {
-        let addr = server.to_socket_addrs().map_err(ConnectError::Resolve)?.next();
-        let addr = addr.ok_or_else(|| ConnectError::Resolve(std::io::ErrorKind::NotFound.into()))?;
-        Ok(Self::connect_to(addr, options.into())?)
+        Ok(Self::connect_to(resolve(server)?, options.into())?)
     }
 
     pub(crate) fn connect_to(server: SocketAddr, mut options: ClientOptions) -> Result<Self, SetupError> {
@@ -177,13 +175,7 @@ impl PolledClient {
     polled_client_methods!();
 }
 
-/// For the driver task.
-#[cfg_attr(not(feature = "async"), allow(dead_code, reason = "only the driver task of the async API uses all of it"))]
 impl PolledClient {
-    pub(crate) fn sockets(&self) -> &[Arc<UdpSocket>] {
-        self.driver.sockets()
-    }
-
     pub(crate) fn drive(&mut self, now: Instant) -> DriveState {
         self.flush_stream(now);
         self.driver.drive(now)
@@ -197,11 +189,6 @@ impl PolledClient {
             self.handle_event(event);
         }
         self.next_event.is_some() || self.is_readable
-    }
-
-    /// Whether there is room for a message, or no connection to wait for.
-    pub(crate) fn is_writable_or_closed(&self) -> bool {
-        self.client().connection().is_none_or(Connection::is_writable)
     }
 
     fn client(&self) -> &Client {
@@ -264,6 +251,25 @@ impl PolledClient {
             client.close(now);
         }
     }
+}
+
+/// For the driver task.
+#[cfg(feature = "async")]
+impl PolledClient {
+    pub(crate) fn sockets(&self) -> &[Arc<UdpSocket>] {
+        self.driver.sockets()
+    }
+
+    /// Whether there is room for a message, or no connection to wait for.
+    pub(crate) fn is_writable_or_closed(&self) -> bool {
+        self.client().connection().is_none_or(Connection::is_writable)
+    }
+}
+
+/// The first address of a server.
+pub(crate) fn resolve(server: impl ToSocketAddrs) -> Result<SocketAddr, ConnectError> {
+    let addr = server.to_socket_addrs().map_err(ConnectError::Resolve)?.next();
+    addr.ok_or_else(|| ConnectError::Resolve(std::io::ErrorKind::NotFound.into()))
 }
 
 /// Binds the socket of a client of this server.

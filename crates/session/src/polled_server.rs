@@ -9,11 +9,10 @@ use crate::{
     socket_driver::{self, DriveState, SocketDriver},
 };
 use rallypoint_session_proto::{Connection, DisconnectReason, Endpoint, PlayerId, SendError, ServerEvent};
-use rallypoint_udp::{UdpSocket, clock};
+use rallypoint_udp::clock;
 use std::{
     collections::VecDeque,
     fmt,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -187,13 +186,7 @@ impl PolledServer {
     polled_server_methods!(Vec<u8>);
 }
 
-/// For the driver task.
-#[cfg_attr(not(feature = "async"), allow(dead_code, reason = "only the driver task of the async API uses all of it"))]
 impl PolledServer {
-    pub(crate) fn sockets(&self) -> &[Arc<UdpSocket>] {
-        self.driver.sockets()
-    }
-
     pub(crate) fn drive(&mut self, now: Instant) -> DriveState {
         self.flush_streams(now);
         self.driver.drive(now)
@@ -209,20 +202,9 @@ impl PolledServer {
         !self.events.is_empty() || !self.readable.is_empty()
     }
 
-    /// Whether a player has a session, or datagrams of it that can be read after its end.
-    pub(crate) fn is_active(&self, player: PlayerId) -> bool {
-        let endpoint = self.endpoint();
-        endpoint.connection(player).is_some() || endpoint.is_readable(player)
-    }
-
     /// Whether there are players.
     pub(crate) fn has_sessions(&self) -> bool {
         self.players().next().is_some()
-    }
-
-    /// Whether there is room for a message to this player, or no connection to wait for.
-    pub(crate) fn is_writable_or_closed(&self, player: PlayerId) -> bool {
-        self.connection(player).is_none_or(Connection::is_writable)
     }
 
     fn endpoint(&self) -> &Endpoint {
@@ -278,6 +260,25 @@ impl PolledServer {
             }
             !stream.is_flushed()
         });
+    }
+}
+
+/// For the driver task.
+#[cfg(feature = "async")]
+impl PolledServer {
+    pub(crate) fn sockets(&self) -> &[std::sync::Arc<rallypoint_udp::UdpSocket>] {
+        self.driver.sockets()
+    }
+
+    /// Whether a player has a session, or datagrams of it that can be read after its end.
+    pub(crate) fn is_active(&self, player: PlayerId) -> bool {
+        let endpoint = self.endpoint();
+        endpoint.connection(player).is_some() || endpoint.is_readable(player)
+    }
+
+    /// Whether there is room for a message to this player, or no connection to wait for.
+    pub(crate) fn is_writable_or_closed(&self, player: PlayerId) -> bool {
+        self.connection(player).is_none_or(Connection::is_writable)
     }
 }
 

@@ -15,8 +15,8 @@ use std::{
 /// Maximum number of times that the sockets are emptied, and of batches that are sent, in one call.
 const MAX_ROUNDS: usize = 16;
 
-/// Interval of calls from which on the system reports when datagrams arrived, which costs some instructions each: in a game loop they
-/// wait for the next frame, and the round-trip time in the statistics would be longer by that (W82).
+/// Interval of calls from which on the system reports when datagrams arrived, which costs some instructions each: in a game
+/// loop they wait for the next frame, and the round-trip time in the statistics would be longer by that (W82).
 const MIN_TIMED_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Moves datagrams between a state machine and its sockets.
@@ -39,7 +39,7 @@ pub(crate) struct SocketDriver<M> {
 }
 
 /// The conditions for the next [`drive`](SocketDriver::drive).
-#[cfg_attr(not(feature = "async"), allow(dead_code, reason = "only the driver task of the async API uses all of it"))]
+#[cfg_attr(not(feature = "async"), allow(dead_code, reason = "only the driver task reads it"))]
 pub(crate) struct DriveState {
     /// There is more to do at once.
     pub is_busy: bool,
@@ -98,10 +98,7 @@ impl<M: SessionMachine> SocketDriver<M> {
         self.machine.set_conditions(conditions);
     }
 
-    #[cfg_attr(
-        not(feature = "async"),
-        allow(dead_code, reason = "only the driver task of the async API uses all of it")
-    )]
+    #[cfg(feature = "async")]
     pub fn sockets(&self) -> &[Arc<UdpSocket>] {
         &self.sockets
     }

@@ -33,7 +33,8 @@ struct Ready {
     history: &'static str,
     /// `connected`, `disconnected` or `off`.
     cluster: &'static str,
-    /// Why the cluster is disconnected, or what is not shared. The whole error is in the log only, because it contains the address of the store.
+    /// Why the cluster is disconnected, or what is not shared. The whole error is in the log only, because it contains the
+    /// address of the store.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster_problem: Option<ClusterProblemView>,
     /// `writing`, `failing` or `off`.

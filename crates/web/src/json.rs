@@ -67,8 +67,8 @@ pub(crate) struct ServerView<'a> {
     /// queried and replies, otherwise as old as its last check. A new value alone is not an event. Null if it was never measured.
     #[schema(required)]
     ping: Option<u64>,
-    /// Round-trip time in milliseconds from each node of a cluster to the server, by the name of the node: measured about every five
-    /// minutes. Null without a cluster, and if no node can measure it.
+    /// Round-trip time in milliseconds from each node of a cluster to the server, by the name of the node: measured about every
+    /// five minutes. Null without a cluster, and if no node can measure it.
     #[schema(required, value_type = Option<HashMap<String, u64>>, example = json!({"eu": 12, "us-east": 95}))]
     pings: Pings<'a>,
     /// Time of the first registration.

@@ -38,7 +38,8 @@ pub struct Args {
     )]
     lobbies: Vec<AnnouncedLobby>,
 
-    /// List of the lobby in which the game searches for servers: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters [default: gg2]
+    /// List of the lobby in which the game searches for servers: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters [default:
+    /// gg2]
     #[arg(long, value_name = "UUID|NAME", value_parser = lobby_names::find)]
     lobby_id: Option<LobbyId>,
 

@@ -6,8 +6,8 @@ use std::{net::SocketAddr, path::PathBuf};
 /// Answer queries on behalf of a game that has no query protocol
 ///
 /// Runs beside the game and answers queries with the contents of a file (name, map, players and so on), in the protocol of
-/// Bloodmasters (document 002) or of sessions (document 003). Rate limits prevent its use for amplification attacks. SIGHUP reloads the
-/// file. When it is ready, it prints one line per address on standard output.
+/// Bloodmasters (document 002) or of sessions (document 003). Rate limits prevent its use for amplification attacks. SIGHUP
+/// reloads the file. When it is ready, it prints one line per address on standard output.
 #[derive(clap::Args)]
 #[command(after_long_help = MORE, after_help = "For examples, signals and exit codes: rallypoint respond --help")]
 pub struct Args {

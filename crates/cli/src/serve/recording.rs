@@ -92,7 +92,8 @@ async fn sample(service: LobbyService, history: Arc<History>) {
     }
 }
 
-/// Waits until a node of a cluster has loaded the list. Before that it lists nothing, which would be recorded as if all servers had left.
+/// Waits until a node of a cluster has loaded the list. Before that it lists nothing, which would be recorded as if all servers
+/// had left.
 async fn joined(service: &LobbyService) {
     const INTERVAL: Duration = Duration::from_millis(100);
     if service.cluster().is_some() {

@@ -64,8 +64,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for BoundedStream<S> {
     }
 }
 
-/// Follows the replies of a store (RESP) closely enough to know their sizes. Whatever is not valid is left to the client, which ends the
-/// connection.
+/// Follows the replies of a store (RESP) closely enough to know their sizes. Whatever is not valid is left to the client, which
+/// ends the connection.
 #[derive(Debug, Default)]
 struct ReplySize {
     /// Bytes and values of the reply so far.

@@ -7,7 +7,8 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 /// Codes of errors of a store that can be read but not changed.
 const NOT_WRITABLE: [&str; 5] = ["READONLY", "OOM", "MISCONF", "NOREPLICAS", "MASTERDOWN"];
 
-/// Parts of the errors of a script whose user lacks a right: in Redis 7.0, and in later versions and Valkey. Their code is not NOPERM.
+/// Parts of the errors of a script whose user lacks a right: in Redis 7.0, and in later versions and Valkey. Their code is not
+/// NOPERM.
 const SCRIPT_WITHOUT_RIGHT: [&str; 2] = ["user executing the script can't", "ACL failure in script"];
 
 /// Maximum length of an error of the store in a message.

@@ -59,8 +59,8 @@ impl StoreInfo {
 }
 
 impl StoreClient {
-    /// Reads what the store reports about itself: in a Redis Cluster, what the master with the keys of this cluster does. `None` if the user
-    /// may not read it. A server of a Redis Cluster that is addressed as if it were alone is an error.
+    /// Reads what the store reports about itself: in a Redis Cluster, what the master with the keys of this cluster does.
+    /// `None` if the user may not read it. A server of a Redis Cluster that is addressed as if it were alone is an error.
     pub(crate) async fn info(&self, connection: &mut StoreConnection) -> Result<Option<StoreInfo>, StoreError> {
         let url = self.connector.url();
         // All sections, because earlier versions do not take several names.

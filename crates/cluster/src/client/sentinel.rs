@@ -3,8 +3,8 @@
 use super::bounded_connection::BoundedConnection;
 use redis::{AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisError, Value};
 
-/// Connects to the master of a service: the first that one of the sentinels names and that is a master. `node` has everything but its
-/// address.
+/// Connects to the master of a service: the first that one of the sentinels names and that is a master. `node` has everything
+/// but its address.
 pub(super) async fn connect_to_master(
     sentinels: &[ConnectionAddr],
     service: &str,
@@ -29,8 +29,8 @@ pub(super) async fn connect_to_master(
     Err(problem)
 }
 
-/// The address of the master as a sentinel knows it. The connection to it has TLS if that to `node` has. A sentinel that requires a password
-/// gets that of the store.
+/// The address of the master as a sentinel knows it. The connection to it has TLS if that to `node` has. A sentinel that
+/// requires a password gets that of the store.
 async fn master_addr(
     sentinel: &ConnectionAddr,
     service: &str,

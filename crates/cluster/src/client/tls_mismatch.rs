@@ -1,7 +1,8 @@
 //! Detects that a server uses TLS although its address is one without it, or the other way round.
 //!
-//! A Redis server with TLS resets a connection without it, and one without TLS waits for the rest of what it takes for a command. Neither
-//! can be told from other failures, so one more connection is made: with TLS if the address is without it, and the reverse.
+//! A Redis server with TLS resets a connection without it, and one without TLS waits for the rest of what it takes for a
+//! command. Neither can be told from other failures, so one more connection is made: with TLS if the address is without it, and
+//! the reverse.
 
 use super::bounded_connection::{client_config, open_tcp};
 use redis::ConnectionAddr;

@@ -20,9 +20,9 @@ impl BanState {
         self.count = None;
     }
 
-    /// Handles the number of bans at a tick. Bans are never removed one by one, except when they ended long ago: if there are fewer than
-    /// before, their key was deleted or evicted, and the nodes write what they know. Returns whether another program's value was found
-    /// in their place.
+    /// Handles the number of bans at a tick. Bans are never removed one by one, except when they ended long ago: if there are
+    /// fewer than before, their key was deleted or evicted, and the nodes write what they know. Returns whether another
+    /// program's value was found in their place.
     pub fn handle_count(&mut self, count: Option<u64>) -> bool {
         let is_found = count.is_none() && !self.is_foreign;
         let has_lost = count.zip(self.count).is_some_and(|(count, before)| count < before);

@@ -46,8 +46,8 @@ enum Shown {
 
 /// Follows a node, so that each outage is reported once when it begins, once for each further reason, and once when it ends.
 ///
-/// A store that answers some requests and fails others (without memory, a replica, a user without a right) is one outage, although a
-/// node that tries again has contact for a moment each time.
+/// A store that answers some requests and fails others (without memory, a replica, a user without a right) is one outage,
+/// although a node that tries again has contact for a moment each time.
 #[derive(Debug, Default)]
 pub struct ContactMonitor {
     shown: Shown,

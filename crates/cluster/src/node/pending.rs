@@ -25,8 +25,8 @@ impl ServerState {
 
 /// A server whose changes by this node wait, or are being written.
 ///
-/// A state of it that is read from the log meanwhile may be older than these changes, so it waits until they are confirmed: then it is
-/// clear which is later.
+/// A state of it that is read from the log meanwhile may be older than these changes, so it waits until they are confirmed:
+/// then it is clear which is later.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     /// Number of changes.

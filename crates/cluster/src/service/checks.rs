@@ -16,7 +16,8 @@ const RESULT_TIME: Duration = Duration::from_secs(10);
 /// Interval at which the result of another node is awaited.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Time beyond that of the check for which a claim holds: a check that fails takes all of its time, and its result is published after that.
+/// Time beyond that of the check for which a claim holds: a check that fails takes all of its time, and its result is published
+/// after that.
 const CLAIM_MARGIN: Duration = Duration::from_secs(1);
 
 /// Lets the first node that claims a check make it. Without contact with the store every node makes its own.
@@ -46,7 +47,8 @@ impl CheckCoordinator for StoreChecks {
             let Some(mut connection) = connection else { return check.await };
             let target = target_name(&request.target);
             let claim_time = request.timeout + CLAIM_MARGIN;
-            // Another node's claim has ended by then, and this node's next one is granted. Whatever the store answers, the wait ends.
+            // Another node's claim has ended by then, and this node's next one is granted. Whatever the store answers, the wait
+            // ends.
             let end = Instant::now() + claim_time + 2 * POLL_INTERVAL;
             loop {
                 let claim = client.claim(&mut connection, &target, node, claim_time).await;
@@ -82,7 +84,8 @@ fn target_name(target: &CheckTarget) -> String {
     format!("{kind}:{}", target.addr)
 }
 
-/// The bytes of a result: `r` and the latency in microseconds, `u`, or `c` for a closed port. An undecided check has none: another node may succeed.
+/// The bytes of a result: `r` and the latency in microseconds, `u`, or `c` for a closed port. An undecided check has none:
+/// another node may succeed.
 fn emit(result: CheckResult) -> Option<Vec<u8>> {
     match result {
         CheckResult::Reachable(latency) => Some(format!("r{}", latency.as_micros()).into_bytes()),

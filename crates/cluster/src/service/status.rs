@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 /// Interval at which the state is published.
 pub(super) const STATUS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Time after its start for which a node without the servers of the others is not ready. After that it is useful with its own: a store
-/// that fails just then must not keep it out.
+/// Time after its start for which a node without the servers of the others is not ready. After that it is useful with its own:
+/// a store that fails just then must not keep it out.
 const JOIN_TIME: Duration = Duration::from_secs(30);
 
 /// Figures that other parts of the node contribute to its published state.
@@ -133,7 +133,8 @@ impl NodeStatus {
         node.set_report(report.emit());
         link.set_live_nodes(self.id, self.live_nodes(is_connected, &reported));
         if is_connected {
-            // Without contact they are no longer known to be live; those that were are still the ones that may have something to say.
+            // Without contact they are no longer known to be live; those that were are still the ones that may have something
+            // to say.
             let names = reported.iter().filter(|other| other.is_live()).map(|other| &other.report.name);
             self.peers = names.filter(|name| **name != self.name).cloned().collect();
             self.peers.dedup();

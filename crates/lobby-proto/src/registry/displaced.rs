@@ -3,8 +3,8 @@
 //! A registration with a new ID replaces the server at the same endpoint (L8), because a restarted server has a new ID. But the
 //! source can be forged, and then the new ID leaves again: it moves to another port, is unregistered or expires. The former
 //! server is therefore kept for the rest of its lease, with its place, and returns when the new one leaves: if it is proven, or
-//! if it cannot be checked and has registered more than once. The latter gives way when a cap is reached, like any other server that
-//! is not proven.
+//! if it cannot be checked and has registered more than once. The latter gives way when a cap is reached, like any other server
+//! that is not proven.
 //!
 //! In a cluster (W90), the other nodes learn of the replacement only when the new server is listed. A former server that other
 //! nodes heard returns as they know it, and is then read again from the store.

@@ -100,7 +100,8 @@ impl Registry {
         self.outcomes.record(now, source, outcome, port, reason);
     }
 
-    /// Records that a datagram was refused before it was parsed. Its owner may have several servers at one address, so the port counts.
+    /// Records that a datagram was refused before it was parsed. Its owner may have several servers at one address, so the port
+    /// counts.
     pub(super) fn record_refusal(&mut self, now: Instant, source: IpAddr, outcome: RegistrationOutcome, bytes: &[u8]) {
         let candidate = BanCandidate { ip: source, name: None, id: None, endpoint: None };
         let is_banned = outcome == RegistrationOutcome::Banned;
@@ -109,9 +110,9 @@ impl Registry {
         self.outcomes.record_unparsed(now, source, outcome, port, reason);
     }
 
-    /// Marks those of an address's [`recent_outcomes`](Self::recent_outcomes) that are bans which may have been lifted: bans were changed
-    /// since, and the address itself is not banned any more. A ban of its name or ID that is still in force shows again with the next
-    /// registration.
+    /// Marks those of an address's [`recent_outcomes`](Self::recent_outcomes) that are bans which may have been lifted: bans
+    /// were changed since, and the address itself is not banned any more. A ban of its name or ID that is still in force shows
+    /// again with the next registration.
     pub fn mark_former_bans(&self, now: Instant, ip: IpAddr, outcomes: &mut [RecentOutcome]) {
         let Some(changed) = self.bans_changed_at.filter(|_| !self.is_address_banned(now, ip.to_canonical())) else {
             return;

@@ -79,8 +79,8 @@ impl Registry {
         self.wheel.schedule(slot, self.wheel.deadline(now, self.config.lease));
     }
 
-    /// Lets the owner of a server that is now banned find out why it is not listed: until it registers again, its last outcome would be
-    /// that it is. In a cluster, the node that it registers with does that.
+    /// Lets the owner of a server that is now banned find out why it is not listed: until it registers again, its last outcome
+    /// would be that it is. In a cluster, the node that it registers with does that.
     fn record_ban(&mut self, now: Instant, slot: SlotIndex) {
         let cold = self.slots.cold(slot);
         let name = cold.server.block().table.get(b"name");

@@ -38,8 +38,8 @@ use std::{
 /// outage.
 const DEPARTURE_MARGIN: Duration = Duration::from_secs(30);
 
-/// Maximum number of servers that have unregistered and are remembered. Without those beyond it, a store that is restored from a backup
-/// lists a server that has ended until its lease ends.
+/// Maximum number of servers that have unregistered and are remembered. Without those beyond it, a store that is restored from
+/// a backup lists a server that has ended until its lease ends.
 const MAX_DEPARTURES: usize = 100_000;
 
 /// A server as the nodes of a cluster exchange it.

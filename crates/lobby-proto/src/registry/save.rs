@@ -4,7 +4,8 @@
 //! +  0    "RALLYREG", version (u32 = 1)
 //! + 12    entries, each: server ID (16), lobby ID (16), age in seconds (u32),
 //!                        block length (u32), block as in the list reply,
-//!                        endpoints (u8, 1 or 2; plus 64 if announced, 128 if watched), each: source (16, IPv4 mapped) and registered port (u16),
+//!                        endpoints (u8, 1 or 2; plus 64 if announced, 128 if watched), each:
+//!                        source (16, IPv4 mapped) and registered port (u16),
 //!                        address and port in the list (16 + 2), rest of the lease in ms (u32)
 //! end     CRC-32 of everything before it (u32)
 //! ```

@@ -10,8 +10,8 @@ use std::{
 /// How long after an unregistration a registration with the same ID is taken for a reordered datagram.
 pub(super) const REORDERING_TIME: Duration = Duration::from_secs(3);
 
-/// IDs, secret or public, of servers that have just unregistered. Only registered servers leave one, so their number is bounded by the number of
-/// servers that can register within the lifetime.
+/// IDs, secret or public, of servers that have just unregistered. Only registered servers leave one, so their number is bounded
+/// by the number of servers that can register within the lifetime.
 #[derive(Debug)]
 pub(super) struct Tombstones<K> {
     by_id: KeyedMap<K, Instant>,

@@ -9,9 +9,9 @@ use std::collections::{BTreeSet, HashMap};
 /// How long a ban that was lifted is remembered, in milliseconds: 30 days, as in the cluster's store.
 const RETENTION: u64 = 30 * 86_400_000;
 
-/// Bans that were lifted at any node of a cluster, with the time of the decision. The cluster's store keeps them too, but can be emptied;
-/// then a node that was away must not bring such a ban back. They survive a restart, because a ban can be lifted without contact with the
-/// store.
+/// Bans that were lifted at any node of a cluster, with the time of the decision. The cluster's store keeps them too, but can
+/// be emptied; then a node that was away must not bring such a ban back. They survive a restart, because a ban can be lifted
+/// without contact with the store.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<LiftedBan>", into = "Vec<LiftedBan>")]
 pub struct LiftedBans {

@@ -14,8 +14,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Bytes that may be sent to an unvalidated address for each byte received from it.
-const AMPLIFICATION_LIMIT: usize = 3;
+/// Bytes that may be sent to an unvalidated address for each byte received from it (S16, S31).
+pub(crate) const AMPLIFICATION_LIMIT: usize = 3;
 
 /// Bytes of the IP and UDP headers, counted for each datagram so that many short ones do not cost a victim more than is
 /// counted.

@@ -43,7 +43,7 @@ pub(super) struct AddressClaims {
 impl Endpoint {
     /// Data of a session came from its current address. `is_newest`: its number is above all received before.
     pub(super) fn confirm_address(&mut self, now: Instant, index: SlotIndex, is_newest: bool) {
-        let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
+        let Some(slot) = self.slots.get_mut(index) else { return };
         slot.connection.on_data_from_peer(now);
         if slot.claims.contested_by.is_none() && slot.claims.claimed.is_none() {
             return;
@@ -63,7 +63,7 @@ impl Endpoint {
 
     /// The newest message of a session came from an address that is not its own.
     pub(super) fn handle_new_address(&mut self, now: Instant, index: SlotIndex, from: SocketAddr) {
-        let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
+        let Some(slot) = self.slots.get_mut(index) else { return };
         if slot.connection.stays_at_peer(now) {
             return self.add_alternate(index, from);
         }
@@ -75,7 +75,7 @@ impl Endpoint {
 
     /// The owner of an address has not confirmed that it is there.
     pub(super) fn vacate_address(&mut self, now: Instant, owner: SlotIndex) {
-        let Some(Some(slot)) = self.slots.get_mut(usize::from(owner)) else { return };
+        let Some(slot) = self.slots.get_mut(owner) else { return };
         if !slot.connection.is_encrypted() {
             return slot.connection.end(DisconnectReason::TimedOut);
         }
@@ -89,14 +89,14 @@ impl Endpoint {
         if self.addresses.owners.get(&addr) == Some(&owner) {
             self.addresses.owners.remove(&addr);
         }
-        let Some(Some(slot)) = self.slots.get_mut(usize::from(owner)) else { return };
+        let Some(slot) = self.slots.get_mut(owner) else { return };
         let Some(claimant) = slot.claims.contested_by.take() else { return };
         self.grant_claim(now, claimant, addr);
     }
 
     /// Moves a session to the address that it claims.
     pub(super) fn grant_claim(&mut self, now: Instant, claimant: PlayerId, addr: SocketAddr) {
-        if self.slot(claimant).is_some_and(|slot| slot.claims.claimed == Some(addr)) {
+        if self.slots.of_mut(claimant).is_some_and(|slot| slot.claims.claimed == Some(addr)) {
             self.migrate(now, claimant.index, addr);
             self.update_slot(claimant.index);
         }
@@ -104,12 +104,12 @@ impl Endpoint {
 
     /// Withdraws the claim of a session, if it has one.
     pub(super) fn withdraw_claim(&mut self, claimant: SlotIndex) {
-        let Some(Some(slot)) = self.slots.get_mut(usize::from(claimant)) else { return };
+        let Some(slot) = self.slots.get_mut(claimant) else { return };
         let Some(addr) = slot.claims.claimed.take() else { return };
         let player = slot.player();
         self.return_to_address(claimant);
         let Some(&owner) = self.addresses.owners.get(&addr) else { return };
-        if let Some(Some(slot)) = self.slots.get_mut(usize::from(owner))
+        if let Some(slot) = self.slots.get_mut(owner)
             && slot.claims.contested_by == Some(player)
         {
             slot.claims.contested_by = None;
@@ -120,7 +120,7 @@ impl Endpoint {
 
     /// Ends the contest for the address of a session. Returns the session that claims the address.
     pub(super) fn take_contest(&mut self, index: SlotIndex) -> Option<PlayerId> {
-        self.slots.get_mut(usize::from(index))?.as_mut()?.claims.contested_by.take()
+        self.slots.get_mut(index)?.claims.contested_by.take()
     }
 
     /// Forgets the further addresses of a session that has ended.
@@ -133,13 +133,13 @@ impl Endpoint {
     }
 
     fn claim_address(&mut self, now: Instant, claimant: SlotIndex, owner: SlotIndex, addr: SocketAddr) {
-        let Some(Some(slot)) = self.slots.get(usize::from(claimant)) else { return };
+        let Some(slot) = self.slots.get(claimant) else { return };
         let player = slot.player();
         let has_proven_it = slot.connection.has_proven(now, addr);
         if slot.claims.claimed != Some(addr) {
             self.withdraw_claim(claimant);
         }
-        let Some(Some(slot)) = self.slots.get_mut(usize::from(owner)) else { return };
+        let Some(slot) = self.slots.get_mut(owner) else { return };
         // The owner sends from elsewhere, or has never shown that it is at the claimed address, while the claimant has.
         if slot.claims.claimed.is_some() || (has_proven_it && slot.connection.is_unvalidated()) {
             slot.connection.leave_address(now);
@@ -159,7 +159,7 @@ impl Endpoint {
         if let Some(former) = former.filter(|former| *former != player) {
             self.reject_claim(former);
         }
-        let Some(Some(slot)) = self.slots.get_mut(usize::from(claimant)) else { return };
+        let Some(slot) = self.slots.get_mut(claimant) else { return };
         slot.claims.claimed = Some(addr);
         let left = slot.connection.peer();
         slot.connection.leave_address(now);
@@ -171,7 +171,7 @@ impl Endpoint {
 
     /// Another session has the address that this player claims.
     pub(super) fn reject_claim(&mut self, claimant: PlayerId) {
-        let Some(slot) = self.slot(claimant) else { return };
+        let Some(slot) = self.slots.of_mut(claimant) else { return };
         if slot.claims.claimed.take().is_some() {
             self.return_to_address(claimant.index);
         }
@@ -180,7 +180,7 @@ impl Endpoint {
     /// Lets a session without a claim continue at its last address, unless another one has that by now: then it is found by its
     /// next message.
     fn return_to_address(&mut self, index: SlotIndex) {
-        let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
+        let Some(slot) = self.slots.get_mut(index) else { return };
         if self.addresses.owners.get(&slot.connection.peer()) == Some(&index) {
             slot.connection.confirm_address();
             self.update_slot(index);
@@ -189,7 +189,7 @@ impl Endpoint {
 
     /// Accepts control datagrams of a session from a further address.
     pub(super) fn add_alternate(&mut self, index: SlotIndex, addr: SocketAddr) {
-        let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
+        let Some(slot) = self.slots.get_mut(index) else { return };
         let alternates = &mut slot.claims.alternates;
         if !alternates.contains(&addr) {
             let oldest = (alternates.len() >= MAX_ALTERNATES).then(|| alternates.remove(0));

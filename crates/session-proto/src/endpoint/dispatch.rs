@@ -1,25 +1,12 @@
-//! Player slots: which datagram belongs to which connection, and what follows from it.
+//! Which datagram belongs to which connection, and what follows from it.
 
-use super::{Endpoint, MAX_EVENTS, address_claims::AddressClaims};
+use super::{Endpoint, MAX_EVENTS};
 use crate::{
-    Connection, DisconnectReason, PlayerId, ServerEvent,
+    DisconnectReason, ServerEvent,
     connection::{ConnectionEvent, DataDisposition, Protection},
 };
 use rallypoint_wire::session::{Control, MessageNumber, Rand, SealInput, SlotIndex, Uid};
-use std::{collections::VecDeque, net::SocketAddr, time::Instant};
-
-/// A player's connection, and what the endpoint knows about it.
-pub(super) struct PlayerSlot {
-    pub connection: Connection,
-    /// Whether the slot is in the endpoint's `ready` queue.
-    pub is_ready: bool,
-    /// Whether these events wait to be polled.
-    pub has_message_event: bool,
-    pub has_writable_event: bool,
-    /// Memory of the connection as last counted by the endpoint.
-    pub memory: usize,
-    pub claims: AddressClaims,
-}
+use std::{net::SocketAddr, time::Instant};
 
 /// A data datagram, plain or encrypted.
 pub(super) struct Data<'a> {
@@ -31,37 +18,6 @@ pub(super) struct Data<'a> {
     /// The nonce and associated data of an encrypted datagram.
     pub seal_input: Option<SealInput>,
     pub bytes: &'a [u8],
-}
-
-impl PlayerSlot {
-    pub fn new(connection: Connection) -> Self {
-        Self {
-            connection,
-            is_ready: false,
-            has_message_event: false,
-            has_writable_event: false,
-            memory: 0,
-            claims: AddressClaims::default(),
-        }
-    }
-
-    #[inline]
-    pub fn player(&self) -> PlayerId {
-        PlayerId { index: self.connection.index(), uid: self.connection.uid() }
-    }
-
-    /// See [`Endpoint::update_slot`]. `memory`: bytes of messages of all connections.
-    #[inline]
-    pub fn update(&mut self, index: SlotIndex, ready: &mut VecDeque<SlotIndex>, memory: &mut usize, max: usize) {
-        if !self.is_ready {
-            self.is_ready = true;
-            ready.push_back(index);
-        }
-        let own = self.connection.memory();
-        *memory = *memory - self.memory + own;
-        self.memory = own;
-        self.connection.set_memory_scarce(*memory > max / 2);
-    }
 }
 
 impl Data<'_> {
@@ -76,28 +32,16 @@ impl Data<'_> {
 }
 
 impl Endpoint {
-    pub(super) fn slot(&mut self, player: PlayerId) -> Option<&mut PlayerSlot> {
-        let slot = self.slots.get_mut(usize::from(player.index))?.as_mut()?;
-        (slot.player() == player).then_some(slot)
-    }
-
-    /// Number of bytes by which the memory for messages may grow (S22).
-    pub(super) fn allowance(&self) -> usize {
-        self.config.memory.saturating_sub(self.memory + self.departed.memory() + self.reserved)
-    }
-
-    /// Updates the queues after a change to a connection, which may have something to send. Its deadline is determined when it
-    /// has nothing more to send: until then it may change with every message.
+    /// Updates the queues after a change to a connection: see [`PlayerSlot::update`](super::PlayerSlot::update).
     pub(super) fn update_slot(&mut self, index: SlotIndex) {
-        let Self { slots, ready, memory, config, .. } = self;
-        if let Some(Some(slot)) = slots.get_mut(usize::from(index)) {
-            slot.update(index, ready, memory, config.memory);
+        if let Some(slot) = self.slots.get_mut(index) {
+            slot.update(index, &mut self.ready, &mut self.memory);
         }
     }
 
     /// Turns the events of a connection into events of the endpoint.
     pub(super) fn collect_events(&mut self, now: Instant, index: SlotIndex) {
-        let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
+        let Some(slot) = self.slots.get_mut(index) else { return };
         let player = slot.player();
         while let Some(event) = slot.connection.poll_event() {
             match event {
@@ -123,10 +67,9 @@ impl Endpoint {
     fn free_slot(&mut self, now: Instant, index: SlotIndex, reason: DisconnectReason) {
         self.withdraw_claim(index);
         let claimant = self.take_contest(index);
-        let Some(slot) = self.slots.get_mut(usize::from(index)).and_then(Option::take) else { return };
+        let Some(slot) = self.slots.remove(index) else { return };
         let player = slot.player();
-        self.player_count -= 1;
-        self.memory -= slot.memory;
+        self.memory.connections -= slot.memory;
         self.deadlines.set(index, None);
         let addr = slot.connection.peer();
         if self.addresses.owners.get(&addr) == Some(&index) {
@@ -157,15 +100,15 @@ impl Endpoint {
         if !slot.has_message_event {
             self.events.push_back(ServerEvent::Message(player));
         }
-        let Self { departed, events, .. } = self;
-        departed.insert(player, reason, slot.connection.into_unread(), |player, reason| {
+        let Self { memory, events, .. } = self;
+        memory.departed.insert(player, reason, slot.connection.into_unread(), |player, reason| {
             events.push_back(ServerEvent::Disconnected(player, reason));
         });
     }
 
     pub(super) fn handle_data(&mut self, now: Instant, from: SocketAddr, length: usize, data: &Data<'_>) {
-        let allowance = self.allowance();
-        let Some(Some(slot)) = self.slots.get_mut(usize::from(data.index)) else {
+        let allowance = self.memory.allowance();
+        let Some(slot) = self.slots.get_mut(data.index) else {
             return self.handle_first_data(now, from, length, data);
         };
         if slot.connection.uid() != data.uid {
@@ -196,7 +139,7 @@ impl Endpoint {
 
     /// Lets an unvalidated address be sent a multiple of what came from it (S31).
     fn grant_credit(&mut self, index: SlotIndex, from: SocketAddr, length: usize) {
-        if let Some(Some(slot)) = self.slots.get_mut(usize::from(index))
+        if let Some(slot) = self.slots.get_mut(index)
             && slot.connection.peer() == from
         {
             slot.connection.grant_credit(length);
@@ -206,7 +149,7 @@ impl Endpoint {
     /// Moves a session to the address that its newest message came from (S31).
     pub(super) fn migrate(&mut self, now: Instant, index: SlotIndex, to: SocketAddr) {
         self.withdraw_claim(index);
-        let Some(Some(slot)) = self.slots.get_mut(usize::from(index)) else { return };
+        let Some(slot) = self.slots.get_mut(index) else { return };
         let old = slot.connection.peer();
         let validated = slot.connection.validated_peer();
         let is_same_host = slot.connection.migrate(now, to, self.rng.u64());
@@ -239,7 +182,7 @@ impl Endpoint {
         control: Option<Control<'_>>,
     ) {
         let index = self.addresses.session_at(now, from);
-        let slot = index.and_then(|index| self.slots.get_mut(usize::from(index))?.as_mut());
+        let slot = index.and_then(|index| self.slots.get_mut(index));
         // While it is uncertain which session is at an address, its control datagrams belong to none (W54).
         let Some(slot) = slot.filter(|slot| !slot.connection.is_held()) else {
             self.stats.strays += 1;

@@ -2,9 +2,10 @@
 
 use super::{
     Endpoint, MAX_EVENTS,
-    dispatch::{Data, PlayerSlot},
+    dispatch::Data,
     half_open::{HalfOpenLogin, LoginId},
     login_admission::LoginTrust,
+    slot_table::PlayerSlot,
 };
 use crate::{
     Cipher, Connection, DisconnectReason, EncryptionPolicy, NewPlayer, ServerEvent,
@@ -261,7 +262,7 @@ impl Endpoint {
         let codec = Codec { side: Side::Server, index: data.index, uid: data.uid, protection };
         let mut connection = Connection::new(now, &self.config.connection, codec, from, rtt);
         let disposition =
-            connection.handle_data(now, data.number, data.bytes, data.seal_input.as_ref(), self.allowance());
+            connection.handle_data(now, data.number, data.bytes, data.seal_input.as_ref(), self.memory.allowance());
         if matches!(disposition, DataDisposition::Unproven | DataDisposition::Duplicate) {
             self.stats.strays += 1;
             return;
@@ -290,7 +291,7 @@ impl Endpoint {
             if let Some(claimant) = self.take_contest(old) {
                 self.reject_claim(claimant);
             }
-            if let Some(Some(slot)) = self.slots.get_mut(usize::from(old)) {
+            if let Some(slot) = self.slots.get_mut(old) {
                 slot.connection.end(DisconnectReason::Replaced);
             }
             self.collect_events(now, old);
@@ -299,11 +300,8 @@ impl Endpoint {
         let player = new.player();
         self.allocator.take(index, Lan::of(from.ip()));
         self.admission.on_proven(from.ip());
-        self.player_count += 1;
         self.addresses.owners.insert(from, index);
-        if let Some(slot) = self.slots.get_mut(usize::from(index)) {
-            *slot = Some(Box::new(new));
-        }
+        self.slots.insert(index, new);
         let HalfOpenLogin { username, game, is_pinned, .. } = login;
         self.events.push_back(ServerEvent::Connected(NewPlayer { player, username, game, is_pinned }));
         self.update_slot(index);

@@ -11,17 +11,13 @@
 //! with a cookie, which costs one hash, and the client repeats its login with it: it receives what is sent to its address, which
 //! a forger does not (W83).
 
-use super::{half_open::LoginId, login_cookies::LoginCookies};
-use crate::rng::SecretRng;
-use foldhash::quality::FixedState;
-use rallypoint_limit::{Lan, Net, Rate, TokenBuckets};
-use rallypoint_wire::session::LoginCookie;
-use std::{
-    collections::{HashMap, HashSet, VecDeque},
-    hash::BuildHasher,
-    net::IpAddr,
-    time::Instant,
+use super::{
+    attempt_table::AttemptTable, half_open::LoginId, known_addresses::KnownAddresses, login_cookies::LoginCookies,
 };
+use crate::rng::SecretRng;
+use rallypoint_limit::{Net, Rate, TokenBuckets};
+use rallypoint_wire::session::LoginCookie;
+use std::{net::IpAddr, time::Instant};
 
 /// Number of lanes, each with the same share of the budget: three by repetition, and those of known addresses and of cookies.
 const LANES: u64 = 5;
@@ -36,25 +32,6 @@ const COOKIE_NETWORK_SHARE: u64 = 4;
 
 /// Number of networks whose budgets are remembered.
 const REMEMBERED_NETWORKS: usize = 4_096;
-
-/// Encrypted logins of one known address that have priority: a few players behind it reconnect at once.
-const KNOWN_RATE: Rate = Rate::per_second(2, 8);
-
-/// Number of known addresses, and of those of one network.
-const MAX_KNOWN: usize = 1_024;
-const MAX_KNOWN_PER_NETWORK: usize = MAX_KNOWN / 8;
-
-/// Time within which a repeated login counts as one, in milliseconds: a client gives up sooner.
-const ATTEMPT_LIFETIME: u32 = 10_000;
-
-/// Smallest intervals after which the next attempts count, in milliseconds; the last one for all further ones. A client repeats
-/// its login after 100 ms, then after 1.5 times as long each time, up to 1 s (S12), and the network may shorten that a little.
-const MIN_INTERVALS: [u32; 7] = [80, 120, 180, 270, 405, 605, 800];
-
-/// Size of the table of attempts: 512 kB, allocated when it is first needed. A flood of 20,000 logins per second fills it in
-/// 1.6 s; repeated ones outlive single ones.
-const SETS: usize = 4_096;
-const SET_SIZE: usize = 8;
 
 /// Decides which encrypted logins are answered.
 pub(super) struct LoginAdmission {
@@ -164,109 +141,6 @@ fn lane(attempt: u32) -> u64 {
     }
 }
 
-/// The addresses of the last players, of which one network has a limited share.
-struct KnownAddresses {
-    addresses: HashSet<Lan, FixedState>,
-    per_network: HashMap<Net, usize, FixedState>,
-    /// All of them, oldest first.
-    order: VecDeque<(Lan, Net)>,
-    budget: TokenBuckets<Lan>,
-}
-
-impl KnownAddresses {
-    fn new(seed: u64, budget_seed: u128) -> Self {
-        Self {
-            addresses: HashSet::with_hasher(FixedState::with_seed(seed)),
-            per_network: HashMap::with_hasher(FixedState::with_seed(seed)),
-            order: VecDeque::new(),
-            budget: TokenBuckets::new(KNOWN_RATE, MAX_KNOWN, budget_seed),
-        }
-    }
-
-    /// Whether an address is known and has not used its budget.
-    fn take(&mut self, now: Instant, ip: IpAddr) -> bool {
-        let address = Lan::of(ip);
-        self.addresses.contains(&address) && self.budget.take(now, address)
-    }
-
-    /// Adds an address, in place of the oldest one if there are too many; but not if its network has its share.
-    fn insert(&mut self, ip: IpAddr) {
-        let network = Net::of(ip);
-        let of_network = self.per_network.entry(network).or_default();
-        if *of_network >= MAX_KNOWN_PER_NETWORK || !self.addresses.insert(Lan::of(ip)) {
-            return;
-        }
-        *of_network += 1;
-        self.order.push_back((Lan::of(ip), network));
-        if self.order.len() > MAX_KNOWN
-            && let Some((oldest, network)) = self.order.pop_front()
-        {
-            self.addresses.remove(&oldest);
-            if let Some(count) = self.per_network.get_mut(&network) {
-                *count -= 1;
-                if *count == 0 {
-                    self.per_network.remove(&network);
-                }
-            }
-        }
-    }
-}
-
-/// How often each login was seen lately, in fixed memory. A login belongs to one set of eight entries, in which it replaces
-/// the one that was seen least often.
-struct AttemptTable {
-    hasher: FixedState,
-    start: Option<Instant>,
-    entries: Vec<Attempt>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Attempt {
-    hash: u64,
-    /// Time of the last attempt that counted, in milliseconds since the first of all.
-    at: u32,
-    /// Number of attempts; 0 in an empty entry.
-    count: u32,
-}
-
-impl AttemptTable {
-    fn new(seed: u64) -> Self {
-        Self { hasher: FixedState::with_seed(seed), start: None, entries: Vec::new() }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// Counts an attempt, unless it follows the last one sooner than that of an honest client. Returns the number of attempts.
-    fn record(&mut self, now: Instant, id: &LoginId) -> u32 {
-        if self.entries.is_empty() {
-            self.entries = vec![Attempt::default(); SETS * SET_SIZE];
-        }
-        let start = *self.start.get_or_insert(now);
-        // Wraps after seven weeks: an attempt may then be forgotten.
-        let at = now.saturating_duration_since(start).as_millis() as u32;
-        let hash = self.hasher.hash_one(id);
-        let set = hash as usize % SETS * SET_SIZE;
-        // In range: there are `SETS` sets.
-        let set = &mut self.entries[set..set + SET_SIZE];
-        let is_live = |attempt: &Attempt| attempt.count > 0 && at.wrapping_sub(attempt.at) < ATTEMPT_LIFETIME;
-        if let Some(known) = set.iter_mut().find(|attempt| attempt.hash == hash && is_live(attempt)) {
-            let interval = MIN_INTERVALS[(known.count as usize - 1).min(MIN_INTERVALS.len() - 1)];
-            if at.wrapping_sub(known.at) >= interval {
-                known.at = at;
-                known.count = known.count.saturating_add(1);
-            }
-            return known.count;
-        }
-        let value = |attempt: &Attempt| if is_live(attempt) { (attempt.count, attempt.at) } else { (0, 0) };
-        if let Some(least) = set.iter_mut().min_by_key(|attempt| value(attempt)) {
-            *least = Attempt { hash, at, count: 1 };
-        }
-        1
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -318,21 +192,6 @@ mod tests {
     }
 
     #[test]
-    fn w65_repetitions_count_at_the_intervals_of_an_honest_client() {
-        let now = Instant::now();
-        let attempts_after = |times: &[u64]| {
-            let mut table = AttemptTable::new(1);
-            let recorded = times.iter().map(|ms| table.record(now + Duration::from_millis(*ms), &id(1, 1)));
-            recorded.last().unwrap()
-        };
-        assert_eq!(attempts_after(&[0, 100, 250, 475, 813, 1_319, 2_078, 3_078, 4_078]), 9);
-        // The network delays some of them by up to 20 ms more than others.
-        assert_eq!(attempts_after(&[20, 100, 270, 475, 833, 1_319, 2_098]), 7);
-        assert_eq!(attempts_after(&[0; 8]), 1);
-        assert_eq!(attempts_after(&[0, 100, 200, 300, 400, 500, 600, 700]), 4);
-    }
-
-    #[test]
     fn w65_the_total_is_never_exceeded() {
         let start = Instant::now();
         let mut admission = admission();
@@ -368,22 +227,6 @@ mod tests {
             let _ = admission.admit(now, &id(number, number), None);
         });
         assert_eq!(admission.admit(now, &known, None), Ok(LoginTrust::Probable));
-    }
-
-    #[test]
-    fn w65_one_host_or_network_does_not_displace_the_known_addresses_of_others() {
-        let mut known = KnownAddresses::new(1, 2);
-        let now = Instant::now();
-        known.insert([192, 0, 2, 1].into());
-        (0..2 * MAX_KNOWN).for_each(|_| known.insert([198, 51, 100, 1].into()));
-        (0..=255).for_each(|host| known.insert([203, 0, 113, host].into()));
-        assert!(known.take(now, [192, 0, 2, 1].into()) && known.take(now, [198, 51, 100, 1].into()));
-        assert_eq!(known.order.len(), 2 + MAX_KNOWN_PER_NETWORK);
-        for number in 0..2 * MAX_KNOWN as u32 {
-            known.insert(id(number, 0).0.ip());
-        }
-        assert_eq!((known.order.len(), known.addresses.len()), (MAX_KNOWN, MAX_KNOWN));
-        assert_eq!(known.per_network.values().sum::<usize>(), MAX_KNOWN);
     }
 
     #[test]

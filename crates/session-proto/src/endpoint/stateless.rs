@@ -1,6 +1,6 @@
 //! Replies to addresses without a session, within budgets (S16, S32).
 
-use crate::reason;
+use crate::{connection::AMPLIFICATION_LIMIT, reason};
 use rallypoint_limit::{Net, Rate, TokenBuckets};
 use rallypoint_wire::session::{CookieReply, Grant, LoginCookie, LoginSuccess, ServerDatagram, SlotIndex, Text, Uid};
 use std::{collections::VecDeque, net::SocketAddr, time::Instant};
@@ -10,9 +10,6 @@ const MAX_QUEUED: usize = 256;
 
 /// Bytes that an unvalidated address may be sent in any case (S16).
 const MIN_REPLY_LIMIT: usize = 16;
-
-/// Bytes that an unvalidated address may be sent for each byte received from it (S16).
-const AMPLIFICATION_LIMIT: usize = 3;
 
 /// Number of networks whose budgets are remembered.
 const REMEMBERED_NETWORKS: usize = 4_096;

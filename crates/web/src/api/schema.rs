@@ -55,8 +55,8 @@ pub(super) struct ListParameters {
     #[param(pattern = "^[0-9a-f]{32}(,[0-9a-f]{32}){0,499}$", example = "0123456789abcdef0123456789abcdef")]
     ids: Option<String>,
     /// The order: `id` (the default), `name`, `map`, `players`, `bots`, `slots`, `game`, `version`, `latency`, `age`, `password`,
-    /// `verified`, `address`, `lobby` or `popularity` (average number of players of the week); with a `-` in front the largest first. Equal servers are ordered by players, the most
-    /// first.
+    /// `verified`, `address`, `lobby` or `popularity` (average number of players of the week); with a `-` in front the largest
+    /// first. Equal servers are ordered by players, the most first.
     #[param(
         pattern = "^-?(id|name|map|players|bots|slots|game|version|latency|age|password|verified|address|lobby|popularity)$",
         example = "-players"

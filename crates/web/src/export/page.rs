@@ -8,8 +8,8 @@ use rallypoint_lobby::{ServerRecord, TableSnapshot, Totals};
 use rallypoint_minisign::PublicKey;
 use std::{cmp::Reverse, sync::Arc};
 
-/// Maximum number of servers on the page: those with the most players. A page of all servers of a very large lobby would be of no use
-/// to anyone.
+/// Maximum number of servers on the page: those with the most players. A page of all servers of a very large lobby would be of
+/// no use to anyone.
 const MAX_ROWS: usize = 1_000;
 
 #[derive(Template)]

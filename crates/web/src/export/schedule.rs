@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Interval at which a list that does not change is written again: the time in a copy is then, to the minute, when its lobby was last
-/// alive.
+/// Interval at which a list that does not change is written again: the time in a copy is then, to the minute, when its lobby
+/// was last alive.
 const REFRESH: Duration = Duration::from_secs(60);
 
 /// How long an empty list does not replace the copy of an earlier run: servers that were listed register again within that time,

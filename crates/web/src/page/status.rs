@@ -1,8 +1,8 @@
 //! `GET /status`: the page of the Faucet lobby at its old address, for old links and for programs that parse it.
 //!
-//! The elements that such a program looks for are unchanged: a table `serverlist` for each lobby below a heading with its name, with the
-//! columns PW, Name, Map, Players, Game and Address, a row for each server, an `X` for a password, and `5+2/16` for players,
-//! bots and slots. The links of servers lead through the page that warns, as on all other pages.
+//! The elements that such a program looks for are unchanged: a table `serverlist` for each lobby below a heading with its name,
+//! with the columns PW, Name, Map, Players, Game and Address, a row for each server, an `X` for a password, and `5+2/16` for
+//! players, bots and slots. The links of servers lead through the page that warns, as on all other pages.
 
 use super::{
     format,

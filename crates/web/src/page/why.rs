@@ -68,10 +68,10 @@ pub(super) async fn show(
 }
 
 impl WhyPage {
-    /// The outcomes that explain the current state: the latest of each port, because several servers can have one address. Ports with
-    /// the same outcome are one explanation; refusals come first, then the latest. Datagrams that could not be parsed have no port.
-    /// Unregistrations of a server that is gone already, which servers send because datagrams can be lost, explain nothing unless
-    /// they are all that is known.
+    /// The outcomes that explain the current state: the latest of each port, because several servers can have one address.
+    /// Ports with the same outcome are one explanation; refusals come first, then the latest. Datagrams that could not be
+    /// parsed have no port. Unregistrations of a server that is gone already, which servers send because datagrams can be lost,
+    /// explain nothing unless they are all that is known.
     fn explanations(outcomes: &OutcomesResponse) -> Vec<Explanation<'_>> {
         let mut latest: Vec<&RepeatedOutcome> = Vec::new();
         let is_decisive = |outcome: &&RepeatedOutcome| outcome.code != "not_registered";

@@ -234,8 +234,9 @@ impl Registry {
         }
     }
 
-    /// Reports again that a server has unregistered, if it has and is not known to have registered since: the store still has it, because
-    /// it was restored from a backup. If it has registered later than that, the store keeps it, and this node gets its state.
+    /// Reports again that a server has unregistered, if it has and is not known to have registered since: the store still has
+    /// it, because it was restored from a backup. If it has registered later than that, the store keeps it, and this node gets
+    /// its state.
     pub(super) fn report_departure(&mut self, now: Instant, id: PublicId) -> bool {
         let Some(replication) = &mut self.replication else { return false };
         let Some(at) = replication.departures.unregistered_at(now, id) else { return false };
