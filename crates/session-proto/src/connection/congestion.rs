@@ -275,11 +275,11 @@ impl CongestionController {
         let is_doubtful = self.is_limited
             && self.delivery.round() < DOUBT_ROUNDS
             && self.window < AMBIGUOUS_WINDOW
-            && rtt.is_calm() != Some(true);
+            && rtt.is_delay_constant() != Some(true);
         let is_certain = has_queue || self.losses.is_heavy(self.used_window());
         if is_certain || is_doubtful {
             let event = self.undecided.take().map_or(event, |earlier| earlier.merged_with(event));
-            if !is_certain && rtt.seems_calm() {
+            if !is_certain && rtt.is_delay_constant_so_far() {
                 self.undecided = Some(event);
             } else {
                 self.on_congestion(event, is_doubtful && !has_queue, rtt);
@@ -297,9 +297,9 @@ impl CongestionController {
     /// because a round trip with a smaller one would cost a download on a lossy path as much as a round trip of slow start.
     fn decide_losses(&mut self, rtt: &RttEstimator) {
         let Some(event) = self.undecided else { return };
-        let is_random = rtt.is_calm() == Some(true) || rtt.has_calm_samples();
+        let is_random = rtt.is_delay_constant() == Some(true) || rtt.is_delay_constant_with_enough_samples();
         if self.delivery.round() < DOUBT_ROUNDS && !is_random {
-            if rtt.is_calm().is_none() && rtt.seems_calm() {
+            if rtt.is_delay_constant().is_none() && rtt.is_delay_constant_so_far() {
                 return;
             }
             self.on_congestion(event, !rtt.has_queue(), rtt);

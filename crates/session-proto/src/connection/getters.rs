@@ -10,7 +10,7 @@ impl Connection {
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
         ConnectionStats {
-            rtt: self.rtt.shown(),
+            rtt: self.rtt.median(),
             rtt_variation: self.rtt.variation(),
             rtt_min: self.rtt.min(),
             loss: self.send.buffer.loss(),

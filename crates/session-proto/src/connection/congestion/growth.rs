@@ -63,7 +63,7 @@ const LOSSY_FREE_ROUNDS: u32 = 12;
 
 impl CongestionController {
     pub(super) fn grow(&mut self, now: Instant, acked: f64, rtt: &RttEstimator) {
-        if self.is_doubted && rtt.is_calm() == Some(true) {
+        if self.is_doubted && rtt.is_delay_constant() == Some(true) {
             self.is_doubted = false;
             self.threshold = f64::INFINITY;
         }
@@ -131,7 +131,7 @@ impl CongestionController {
     fn is_path_free(&self, rtt: &RttEstimator) -> bool {
         let is_lossy = self.window < SMALL_WINDOW
             && self.delivery.round() < self.lost_in + u64::from(FREE_ROUNDS)
-            && rtt.is_calm() != Some(true);
+            && rtt.is_delay_constant() != Some(true);
         let rounds = if is_lossy {
             LOSSY_FREE_ROUNDS
         } else if self.window < QUEUELESS_LIMIT * self.max_window {
