@@ -6,9 +6,11 @@ mod address_proof;
 mod arrival_evidence;
 mod average;
 mod block_pool;
+mod byte_bucket;
 mod closing;
 mod codec;
 mod congestion;
+mod copy_budget;
 mod datagram_ring;
 mod decryption_failures;
 mod delay_limit;
@@ -41,8 +43,8 @@ mod transmission_outcomes;
 mod transmit;
 
 pub(crate) use codec::{Codec, Protection, Side};
+pub(crate) use copy_budget::CopyBudget;
 pub(crate) use receive_buffer::ReceiveBuffer;
-pub(crate) use redundancy::CopyBudget;
 use source::Precedence;
 pub(crate) use source::Source;
 

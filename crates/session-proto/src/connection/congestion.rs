@@ -57,6 +57,9 @@ const SLOW_START_PACING: f64 = 2.0;
 /// The same later.
 const PACING: f64 = 1.25;
 
+/// Shortest round-trip time in seconds that the rate is derived from: on a shorter path, the window is no limit.
+const MIN_PACED_RTT: f64 = 0.000_1;
+
 /// Smallest rate at which messages are sent, in bytes per second.
 const MIN_PACING_RATE: f64 = 4_000.0;
 
@@ -239,7 +242,7 @@ impl CongestionController {
     /// bytes that are newly acked.
     pub fn on_acks_done(&mut self, now: Instant, acked: &AckedMessage, bytes: u64, rtt: &RttEstimator) {
         let Some(newest) = acked.snapshot else { return };
-        if self.delivery.ends_round(newest) {
+        if self.delivery.on_newest_ack(newest) {
             self.start_round(rtt);
         }
         self.delivery.measure(now, newest, rtt.min());
@@ -293,7 +296,7 @@ impl CongestionController {
         } else {
             PACING
         };
-        let rate = window / rtt.smoothed().as_secs_f64().max(0.000_1);
+        let rate = window / rtt.smoothed_secs().max(MIN_PACED_RTT);
         (gain * rate.max(offered.unwrap_or_default())).max(MIN_PACING_RATE)
     }
 

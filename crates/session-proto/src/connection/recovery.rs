@@ -48,7 +48,7 @@ pub(super) struct Recovery {
     /// Whether nothing has come back for longer than the timeout.
     pub is_silent: bool,
     /// Bytes of resends that may be sent regardless of the congestion window.
-    pub burst: usize,
+    pub burst_bytes: usize,
     /// Number of times that the oldest message was probed since something came back.
     pub probes: u32,
     /// The oldest message has to be sent regardless of the congestion window.
@@ -78,7 +78,7 @@ impl Recovery {
         Self {
             last_progress: now,
             is_silent: false,
-            burst: 0,
+            burst_bytes: 0,
             probes: 0,
             probe_oldest: false,
             probe_next: false,
@@ -157,7 +157,7 @@ impl Connection {
 
     /// Whether the stream sends little because the application has little to send, and not because of congestion.
     pub(super) fn is_thin(&self) -> bool {
-        self.send.redundancy.is_thin() && !self.congestion.is_limited()
+        self.send.redundancy.is_low_rate() && !self.congestion.is_limited()
     }
 
     /// Frees messages that were acked long ago, beyond a whole window of them (S24). On a fast stream, where that would be too
@@ -198,9 +198,9 @@ impl Connection {
         if std::mem::take(&mut self.recovery.is_silent) {
             // The path may have changed. What a thin stream has to catch up on is little, and is sent at once, unless the
             // silence began with a full queue.
-            let may_burst = self.send.redundancy.is_thin() && !self.rtt.had_queue();
+            let may_burst = self.send.redundancy.is_low_rate() && !self.rtt.had_queue();
             self.congestion.on_new_path(now, self.send.buffer.next_order(), &self.rtt);
-            self.recovery.burst = if may_burst { BURST_AFTER_SILENCE } else { 0 };
+            self.recovery.burst_bytes = if may_burst { BURST_AFTER_SILENCE } else { 0 };
         }
     }
 

@@ -240,6 +240,11 @@ impl RttEstimator {
         self.smoothed.unwrap_or(ASSUMED_RTT)
     }
 
+    /// The same in seconds, and never zero.
+    pub fn smoothed_secs(&self) -> f64 {
+        self.smoothed().max(MIN_SAMPLE).as_secs_f64()
+    }
+
     pub fn variation(&self) -> Duration {
         self.variation
     }

@@ -72,7 +72,7 @@ impl Connection {
     #[inline]
     pub(crate) fn has_precedence(&mut self, now: Instant) -> bool {
         (self.send.buffer.next_resend().is_some() && self.recovery.resend_at.is_none_or(|at| now >= at))
-            || (self.recovery.is_silent && !self.send.redundancy.is_thin())
+            || (self.recovery.is_silent && !self.send.redundancy.is_low_rate())
     }
 
     /// Whether the congestion window is full.
@@ -123,7 +123,7 @@ impl Connection {
             return 0;
         }
         let in_flight = self.send.buffer.in_flight();
-        if !self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, None)) {
+        if !self.send.pacer.refill_and_check(now, || self.congestion.pacing_rate(&self.rtt, None)) {
             return 0;
         }
         let left = self.congestion.room(in_flight);
@@ -267,7 +267,7 @@ impl Connection {
     /// There is nothing to send that was handed over already, but the layer above has more.
     pub(super) fn wait_for_source(&mut self, now: Instant) {
         self.congestion.on_limited(0, false);
-        if !self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, None)) {
+        if !self.send.pacer.refill_and_check(now, || self.congestion.pacing_rate(&self.rtt, None)) {
             self.send.paced_until = Some(self.send.pacer.retry_at(self.congestion.pacing_rate(&self.rtt, None)));
         }
     }

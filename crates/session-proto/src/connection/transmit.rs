@@ -3,8 +3,9 @@
 use super::{
     Connection, SendSide, State,
     closing::{DISCONNECT_INTERVAL, PEER_CLOSE_PROBE_INTERVAL},
+    copy_budget::CopyBudget,
+    redundancy::Redundancy,
 };
-use crate::connection::redundancy::{CopyBudget, Redundancy};
 use rallypoint_machine::Transmit;
 use rallypoint_wire::session::{Control, MAX_DATAGRAM, MessageNumber, NumberListBuf};
 use std::time::Instant;
@@ -15,9 +16,11 @@ const MAX_BATCH_BYTES: usize = 60_000;
 /// Maximum number of unsent messages of a thin stream that are sent into a silence.
 const MAX_UNSENT_IN_SILENCE: usize = 32;
 
-/// Maximum number of unsent messages of a short backlog: four seconds of a game; and of a thin stream, which can only be a game
-/// that a crowded link has held up for longer. Without the help that a short backlog gets, it would be the last to catch up.
+/// Maximum number of unsent messages of a short backlog: four seconds of a game.
 const MAX_SHORT_BACKLOG: usize = 256;
+
+/// The same for a thin stream, which can only be a game that a crowded link has held up for longer. Without the help that a short
+/// backlog gets, it would be the last to catch up.
 const MAX_THIN_BACKLOG: usize = 1_024;
 
 /// Number of messages that wait from which acks do not repeat numbers: they pass the same link as the messages.
@@ -197,7 +200,7 @@ impl Connection {
         }
         while let Some(number) = self.send.buffer.next_copy(now) {
             let len = self.send.buffer.datagram_len(number);
-            if self.may_copy(now, number) && (self.is_lost_twice(number) || copies.admits(now, len)) {
+            if self.try_admit_copy(now, number) && (self.is_lost_twice(number) || copies.admits(now, len)) {
                 return Some((number, Transmission::Copy));
             }
             self.send.buffer.cancel_copy();
@@ -229,10 +232,11 @@ impl Connection {
             },
         };
         // An acked message is resent only on request, within the budget of requests (W61).
-        if transmission == Transmission::Resend && (self.recovery.burst > 0 || self.send.buffer.is_acked(number)) {
+        if transmission == Transmission::Resend && (self.recovery.burst_bytes > 0 || self.send.buffer.is_acked(number))
+        {
             return Some((number, transmission));
         }
-        self.recovery.burst = 0;
+        self.recovery.burst_bytes = 0;
         if !self.fits_window(number) {
             let is_held_back = self.fits_congestion_window(number);
             self.congestion.on_limited(self.send.short_backlog(), is_held_back);
@@ -256,7 +260,7 @@ impl Connection {
     }
 
     /// Whether a copy may be sent: window and pacer would admit a message, and there is no queue that it would lengthen.
-    fn may_copy(&mut self, now: Instant, number: MessageNumber) -> bool {
+    fn try_admit_copy(&mut self, now: Instant, number: MessageNumber) -> bool {
         if self.rtt.has_long_queue() {
             self.send.redundancy.on_queue(now);
             return false;
@@ -267,7 +271,7 @@ impl Connection {
     /// Whether the pacer admits a message.
     pub(super) fn is_pacer_ready(&mut self, now: Instant) -> bool {
         let offered = self.send.backlog_rate();
-        self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, offered))
+        self.send.pacer.refill_and_check(now, || self.congestion.pacing_rate(&self.rtt, offered))
     }
 
     /// Whether the congestion window, and the limit by delay (W123), have room for a message. A single one always fits: the pacer
@@ -287,7 +291,7 @@ impl Connection {
         if !self.congestion.is_limited() {
             return Some(0);
         }
-        let is_game = self.send.redundancy.is_thin();
+        let is_game = self.send.redundancy.is_low_rate();
         is_game.then(|| self.send.short_backlog()).filter(|&backlog| backlog > 0)
     }
 
@@ -327,7 +331,7 @@ impl Connection {
 
     /// Whether the unsent messages are recent ones of a thin stream, and not the rest of something large.
     fn is_trickle(&self) -> bool {
-        self.send.redundancy.is_thin() && self.send.buffer.unsent() <= MAX_UNSENT_IN_SILENCE
+        self.send.redundancy.is_low_rate() && self.send.buffer.unsent() <= MAX_UNSENT_IN_SILENCE
     }
 
     fn on_sent(&mut self, now: Instant, number: MessageNumber, transmission: Transmission, len: usize) {
@@ -358,7 +362,7 @@ impl Connection {
             _ => self.recovery.rebind_resend = None,
         }
         self.recovery.unanswered_since.get_or_insert(now);
-        self.recovery.burst = self.recovery.burst.saturating_sub(len);
+        self.recovery.burst_bytes = self.recovery.burst_bytes.saturating_sub(len);
         let in_flight = self.send.buffer.in_flight();
         if in_flight == 0 && transmission == Transmission::First && self.send.buffer.oldest_sent().is_none() {
             self.on_progress(now);
@@ -397,7 +401,7 @@ impl SendSide {
     /// zero otherwise.
     fn short_backlog(&self) -> usize {
         let unsent = self.buffer.unsent();
-        let max = if self.redundancy.is_thin() { MAX_THIN_BACKLOG } else { MAX_SHORT_BACKLOG };
+        let max = if self.redundancy.is_low_rate() { MAX_THIN_BACKLOG } else { MAX_SHORT_BACKLOG };
         if unsent <= max && !self.source.has_backlog { unsent + 1 } else { 0 }
     }
 

@@ -130,7 +130,7 @@ impl CongestionController {
             QUEUELESS_GROWTH * window
         } else {
             let small = MAX_SMALL_GROWTH
-                * (LONG_RTT / rtt.smoothed().as_secs_f64()).min(1.0)
+                * (LONG_RTT / rtt.smoothed_secs()).min(1.0)
                 * (self.lossless_rounds() / CROWDED_ROUNDS).max(1.0);
             let is_small = window < SMALL_WINDOW && rtt.has_queue();
             let min = MIN_GROWTH * (1.0 + self.limited.backlog / BACKLOG_GROWTH);
