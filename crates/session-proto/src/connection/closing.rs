@@ -82,7 +82,13 @@ impl Connection {
         }
     }
 
-    pub(super) fn start_closing(&mut self, now: Instant, reason: DisconnectReason, text: String) {
+    /// The same for a reason of this side, whose text is that of the disconnects.
+    pub(super) fn close_because(&mut self, now: Instant, reason: DisconnectReason) {
+        let text = reason.to_string();
+        self.start_closing(now, reason, text);
+    }
+
+    fn start_closing(&mut self, now: Instant, reason: DisconnectReason, text: String) {
         if self.state == State::Open {
             let until = self.prepared_close.take().map_or(now + FLUSH_TIMEOUT, |close| close.until);
             self.state = State::Flushing { until, reason, text };

@@ -99,9 +99,7 @@ impl Connection {
             }
             Insertion::Stalled => {
                 self.stats.dropped += 1;
-                let reason = DisconnectReason::Stalled;
-                let text = reason.to_string();
-                self.start_closing(now, reason, text);
+                self.close_because(now, DisconnectReason::Stalled);
                 DataDisposition::Unproven
             }
             Insertion::Rejected => {

@@ -208,29 +208,7 @@ impl Connection {
         if let Some(number) = self.next_preceding(now) {
             return Some((number, Transmission::First));
         }
-        let is_silent = self.recovery.is_silent;
-        let resend = self.send.buffer.next_resend().filter(|_| !is_silent);
-        // Messages that seem to be lost may be acked at any moment if others of that kind just were.
-        let is_held = resend.is_some() && self.recovery.resend_at.is_some_and(|at| now < at);
-        if is_held {
-            self.send.paced_until = self.recovery.resend_at;
-        }
-        let (number, transmission) = match resend.filter(|_| !is_held) {
-            Some(number) => (number, Transmission::Resend),
-            None => match self.next_unsent() {
-                // Into a silence, only what costs next to nothing is sent: it shows at once when the network is back.
-                Some(number) if !is_silent || self.is_trickle() => (number, Transmission::First),
-                Some(_) => return None,
-                None if self.send.source.has_backlog => {
-                    self.wait_for_source(now);
-                    return None;
-                }
-                None => {
-                    self.congestion.on_app_limited(self.send.buffer.in_flight());
-                    return None;
-                }
-            },
-        };
+        let (number, transmission) = self.next_candidate(now)?;
         // An acked message is resent only on request, within the budget of requests (W61).
         if transmission == Transmission::Resend && (self.recovery.burst_bytes > 0 || self.send.buffer.is_acked(number))
         {
@@ -252,6 +230,34 @@ impl Connection {
             return self.next_unsent().map(|next| (next, transmission));
         }
         Some((number, transmission))
+    }
+
+    /// The message that is next to wait for the window and the pacer.
+    #[inline]
+    fn next_candidate(&mut self, now: Instant) -> Option<(MessageNumber, Transmission)> {
+        let is_silent = self.recovery.is_silent;
+        let resend = self.send.buffer.next_resend().filter(|_| !is_silent);
+        // Messages that seem to be lost may be acked at any moment if others of that kind just were.
+        let is_held = resend.is_some() && self.recovery.resend_at.is_some_and(|at| now < at);
+        if is_held {
+            self.send.paced_until = self.recovery.resend_at;
+        }
+        match resend.filter(|_| !is_held) {
+            Some(number) => Some((number, Transmission::Resend)),
+            None => match self.next_unsent() {
+                // Into a silence, only what costs next to nothing is sent: it shows at once when the network is back.
+                Some(number) if !is_silent || self.is_trickle() => Some((number, Transmission::First)),
+                Some(_) => None,
+                None if self.send.source.has_backlog => {
+                    self.wait_for_source(now);
+                    None
+                }
+                None => {
+                    self.congestion.on_app_limited(self.send.buffer.in_flight());
+                    None
+                }
+            },
+        }
     }
 
     /// Whether a message of a download was lost twice. Everything after it waits for it, so its copy needs no budget.
@@ -339,27 +345,16 @@ impl Connection {
         if transmission != Transmission::Resend || !self.send.buffer.is_acked(number) {
             self.send.pacer.on_send(len);
         }
-        if transmission == Transmission::Copy {
-            self.send.buffer.on_copy_sent();
-            self.send.redundancy.on_copy(now, len);
-            self.send.direct_budget.invalidate();
-            self.stats.copies += 1;
-            return;
-        }
         match transmission {
-            Transmission::First => {
-                self.path.on_sent(number);
-                self.recovery.rebind_probe = false;
-                // A message without bytes that is missing is requested when the next one arrives.
-                let is_empty = len <= MAX_DATAGRAM - self.max_message();
-                self.liveness.tail_resends = if is_empty { 0 } else { TAIL_RESENDS };
-                self.liveness.awaiting_ack_since.get_or_insert(now);
-                self.liveness.last_proof = now;
-                self.liveness.may_be_misrouted = false;
+            Transmission::Copy => {
+                self.send.buffer.on_copy_sent();
+                self.send.redundancy.on_copy(now, len);
+                self.send.direct_budget.invalidate();
+                self.stats.copies += 1;
+                return;
             }
-            _ if self.recovery.probe_oldest => self.recovery.probe_oldest = false,
-            _ if self.recovery.probe_next => self.recovery.probe_next = false,
-            _ => self.recovery.rebind_resend = None,
+            Transmission::First => self.on_first_sent(now, number, len),
+            Transmission::Resend => self.clear_probe(),
         }
         self.recovery.unanswered_since.get_or_insert(now);
         self.recovery.burst_bytes = self.recovery.burst_bytes.saturating_sub(len);
@@ -371,28 +366,55 @@ impl Connection {
         self.send.delay_limit.on_send();
         let snapshot = self.congestion.on_send(now, in_flight, len as u64);
         self.send.buffer.on_sent(now, number, snapshot);
-        match transmission {
-            Transmission::First => {
-                self.send.precedence.on_first();
-                self.send.redundancy.on_send(now, len);
-            }
-            _ => {
-                self.send.precedence.on_resend();
-                self.send.direct_budget.invalidate();
-                self.stats.resends += 1;
-            }
-        }
         let is_resend = transmission == Transmission::Resend;
+        if is_resend {
+            self.send.precedence.on_resend();
+            self.send.direct_budget.invalidate();
+            self.stats.resends += 1;
+        } else {
+            self.send.precedence.on_first();
+            self.send.redundancy.on_send(now, len);
+        }
+        if self.is_copy_useful(now, number, len, is_resend) {
+            self.send.buffer.schedule_copy(now + Redundancy::copy_delay(self.rtt.min()), number);
+        }
+    }
+
+    /// A message is sent for the first time.
+    #[inline]
+    fn on_first_sent(&mut self, now: Instant, number: MessageNumber, len: usize) {
+        self.path.on_sent(number);
+        self.recovery.rebind_probe = false;
+        // A message without bytes that is missing is requested when the next one arrives.
+        let is_empty = len <= MAX_DATAGRAM - self.max_message();
+        self.liveness.tail_resends = if is_empty { 0 } else { TAIL_RESENDS };
+        self.liveness.awaiting_ack_since.get_or_insert(now);
+        self.liveness.last_proof = now;
+        self.liveness.may_be_misrouted = false;
+    }
+
+    /// The resend that [`next_probe`](Self::next_probe) returned, if it did, is sent.
+    #[inline]
+    fn clear_probe(&mut self) {
+        if self.recovery.probe_oldest {
+            self.recovery.probe_oldest = false;
+        } else if self.recovery.probe_next {
+            self.recovery.probe_next = false;
+        } else {
+            self.recovery.rebind_resend = None;
+        }
+    }
+
+    /// Whether a message that was just sent is to be sent a second time.
+    #[inline]
+    fn is_copy_useful(&self, now: Instant, number: MessageNumber, len: usize, is_resend: bool) -> bool {
         // A message that was lost twice delays everything after it: one more copy costs little on a path without a queue.
         let is_lost_again =
             is_resend && self.is_lost_twice(number) && !self.recovery.is_silent && !self.rtt.has_queue();
-        let is_copied = is_lost_again
+        is_lost_again
             || (!self.recovery.is_silent
                 && !self.congestion.is_limited()
-                && self.send.redundancy.should_copy(now, len, is_resend));
-        if is_copied {
-            self.send.buffer.schedule_copy(now + Redundancy::copy_delay(self.rtt.min()), number);
-        }
+                && self.send.redundancy.should_copy(now, len, is_resend))
     }
 }
 
