@@ -81,8 +81,8 @@ use std::{
 ///   [`is_readable`](Self::is_readable), [`is_writable`](Self::is_writable), [`undelivered`](Self::undelivered).
 /// * In: `handle_data`, `handle_ack`, `handle_resend_request`, `handle_keepalive`, `handle_keepalive_ack`,
 ///   `handle_disconnect`, `handle_timeout`.
-/// * Commands: messages by `send`, `send_parts` and `recv`, and by the layer above as in `source`; `begin_close`, `close`, `abort` and
-///   `end`; addresses by `migrate`, `leave_address`, `contest_address` and `confirm_address`; settings by `set_poll_interval`,
+/// * Commands: `send`, `send_parts` and `recv`, and those of a layer above in the module `source`; `begin_close`, `close`,
+///   `abort` and `end`; `migrate`, `leave_address`, `contest_address` and `confirm_address`; `set_poll_interval`,
 ///   `set_receive_delay` and `set_memory_scarce`.
 /// * Out: `poll_transmit`, then `poll_event`, then `poll_timeout`.
 ///

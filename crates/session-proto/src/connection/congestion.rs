@@ -45,7 +45,8 @@ const DECREASE_FACTOR: f64 = 0.7;
 /// Window in bytes below which it is small: where many flows have little each, none of them knows the path without a queue.
 const SMALL_WINDOW: f64 = 16_000.0;
 
-/// Factor applied to the window when a large part of it was lost: the path has become much slower, or slow start went far beyond it.
+/// Factor applied to the window when a large part of it was lost: the path has become much slower, or slow start went far
+/// beyond it.
 const HEAVY_LOSS_FACTOR: f64 = 0.5;
 
 /// The queue is short while it delays by less than this share of the path's delay: see [`is_queue_short`].
@@ -284,8 +285,9 @@ impl CongestionController {
     }
 
     /// Rate at which to send, in bytes per second. That of a stream with a short backlog is at least `offered`, the rate of its
-    /// application, and without a queue at least `MIN_IN_FLIGHT` per round trip (W77). If all players of a link that is not overloaded
-    /// send what their applications do, none of them falls further behind; with more, many players fill a queue for good.
+    /// application, and without a queue at least `MIN_IN_FLIGHT` per round trip (W77). If all players of a link that is not
+    /// overloaded send what their applications do, none of them falls further behind; with more, many players fill a queue for
+    /// good.
     pub fn pacing_rate(&self, rtt: &RttEstimator, offered: Option<f64>) -> f64 {
         let has_queue = rtt.has_long_queue();
         let window = if offered.is_some() && !has_queue { self.window.max(MIN_IN_FLIGHT) } else { self.window };

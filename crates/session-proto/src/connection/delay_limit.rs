@@ -2,9 +2,9 @@
 //!
 //! When a link that many players share has been slow for a while, each of them has a backlog. Their congestion windows together
 //! fill the queue until it overflows, and chance decides what is lost: some players catch up at once, and others fall further
-//! behind because they wait for what was lost. So such a stream limits its bytes in flight by delay (like FAST TCP): to what the path
-//! holds without a queue, and a few datagrams in the queue. The longer the backlog, the more those are, and the larger the
-//! share of the link, so that all players catch up at the same time, and nothing is lost.
+//! behind because they wait for what was lost. So such a stream limits its bytes in flight by delay (like FAST TCP): to what
+//! the path holds without a queue, and a few datagrams in the queue. The longer the backlog, the more those are, and the larger
+//! the share of the link, so that all players catch up at the same time, and nothing is lost.
 //!
 //! Other traffic that fills the queue would take the whole link from a stream that gives way to delay. That shows by a backlog
 //! that grows in spite of the limit, or because of it, while the queue stays as long as it was: then the limit is lifted for a
@@ -17,16 +17,16 @@ use std::time::{Duration, Instant};
 /// Smallest backlog that is limited, in messages.
 const MIN_BACKLOG: usize = 32;
 
-/// The same where the queue delays by more than `SLOW_LINK_DELAY`, longer than queues of a link at its usual rate are: it has become
-/// slower, and players who are hardly behind keep the queue full for the others.
+/// The same where the queue delays by more than `SLOW_LINK_DELAY`, longer than queues of a link at its usual rate are: it has
+/// become slower, and players who are hardly behind keep the queue full for the others.
 const SLOW_LINK_BACKLOG: usize = 4;
 
 /// Number of bytes in the queue that the limit aims at.
 const QUEUED: f64 = 448.0;
 
-/// The same where the peer sends a game as well: a round trip passes two queues, and acks arrive in groups because they wait between
-/// its messages. With as few bytes as one way needs, both queues would be empty at times, and a link with 86 % load would never catch
-/// up.
+/// The same where the peer sends a game as well: a round trip passes two queues, and acks arrive in groups because they wait
+/// between its messages. With as few bytes as one way needs, both queues would be empty at times, and a link with 86 % load
+/// would never catch up.
 const QUEUED_TWO_WAY: f64 = 1_200.0;
 
 /// Number of bytes in the queue for each message that waits.
@@ -41,8 +41,8 @@ const MIN_LIMIT: f64 = MAX_DATAGRAM as f64;
 /// Part of the difference to its target by which the limit changes per round trip.
 const GAIN: f64 = 0.5;
 
-/// Target of the limit while there is no queue, relative to the limit. It is not lifted at once: the players of a link see the end of
-/// the queue at the same time.
+/// Target of the limit while there is no queue, relative to the limit. It is not lifted at once: the players of a link see the
+/// end of the queue at the same time.
 const QUEUELESS_TARGET: f64 = 2.0;
 
 /// Number of messages by which the backlog may grow under the limit while the queue is full.

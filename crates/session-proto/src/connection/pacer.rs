@@ -39,7 +39,8 @@ impl Pacer {
         Self { credit: MIN_BURST, at: now, max_rate: max_rate.map_or(f64::INFINITY, f64::from), is_waiting: false }
     }
 
-    /// Adds what has accumulated at this rate, and returns whether a datagram may be sent. The credit may become negative by one datagram.
+    /// Adds what has accumulated at this rate, and returns whether a datagram may be sent. The credit may become negative by
+    /// one datagram.
     pub fn refill_and_check(&mut self, now: Instant, rate: impl FnOnce() -> f64) -> bool {
         // A frame may send with the time at which it began, after something else was sent with a later one.
         if now <= self.at {
@@ -67,8 +68,8 @@ impl Pacer {
         self.credit -= len as f64;
     }
 
-    /// When to try again after [`refill_and_check`](Self::refill_and_check) returned false: not for each datagram, but for a burst of a
-    /// millisecond.
+    /// When to try again after [`refill_and_check`](Self::refill_and_check) returned false: not for each datagram, but for a
+    /// burst of a millisecond.
     pub fn retry_at(&self, rate: f64) -> Instant {
         let rate = rate.min(self.max_rate);
         let wanted = (rate * BURST.as_secs_f64()).clamp(1.0, MAX_AWAITED_BURST) / 2.0;

@@ -9,28 +9,38 @@ use super::{
 use rallypoint_wire::session::MessageNumber;
 use std::time::{Duration, Instant};
 
-/// Interval at which the oldest message is resent while nothing comes back (S25); and its maximum if the silence began with a
-/// full queue, which frequent probes would keep full.
+/// Interval at which the oldest message is resent while nothing comes back (S25).
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Maximum of that interval if the silence began with a full queue, which frequent probes would keep full.
 const MAX_CONGESTED_PROBE_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Number of probes for which that holds: a queue does not stay full for seconds in which nothing is sent.
 const MAX_CONGESTED_PROBES: u32 = 8;
 
-/// Number of later transmissions that have to be acked before a message counts as lost; and the same for a thin stream.
+/// Number of later transmissions that have to be acked before a message counts as lost.
 pub(super) const LOSS_THRESHOLD: u64 = 3;
+
+/// The same for a thin stream.
 const THIN_LOSS_THRESHOLD: u64 = 1;
 
-/// A spurious resend makes later ones wait for more acks and more milliseconds: `TOLERANCE_STEP` more each time, up to
-/// `MAX_TOLERANCE`. One is forgotten per `TOLERANCE_DECAY` acked messages.
+/// A spurious resend makes later ones wait for one more ack and this many more milliseconds.
 const TOLERANCE_STEP: u32 = 4;
+
+/// Largest number of milliseconds by which they wait longer.
 const MAX_TOLERANCE: u32 = 40;
+
+/// Number of acked messages after which one of those milliseconds is forgotten.
 const TOLERANCE_DECAY: u32 = 32;
 
 /// Maximum number of times that the timeout of a thin stream is doubled.
 const MAX_THIN_BACKOFF: u32 = 4;
 
-/// Time without an answer after which a client sends a new message because its address may have changed, and the interval of
-/// further ones: only a new message moves the session to the new address.
+/// Time without an answer after which a client sends a new message because its address may have changed: only a new message
+/// moves the session to the new address.
 const REBIND_PROBE_DELAY: Duration = Duration::from_millis(200);
+
+/// Interval of further ones.
 const REBIND_PROBE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Bytes of resends of a thin stream that may be sent at once after a silence: five seconds of a game's traffic.
@@ -218,7 +228,6 @@ impl Connection {
             0 if self.is_thin() => self.thin_timeout(),
             0 => self.rtt.rto(),
             _ if received_since => self.rtt.rto(),
-            // A queue does not stay full for seconds in which nothing is sent.
             probes if probes <= MAX_CONGESTED_PROBES && self.rtt.had_queue() => {
                 self.rtt.rto().min(MAX_CONGESTED_PROBE_INTERVAL)
             }

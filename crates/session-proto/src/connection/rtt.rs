@@ -49,8 +49,9 @@ const SLOWER_PATH: u32 = 4;
 /// Excess over the path's delay that shows a long queue: see [`RttEstimator::has_long_queue`].
 const LONG_QUEUE_DELAY: Duration = Duration::from_millis(5);
 
-/// Number of consecutive samples with such an excess, and one of more than twice their variation, after which the queue counts as long
-/// as well: about a second of a game. The queue of a fast link is short, but one that is never empty is full of what need not be sent.
+/// Number of consecutive samples with such an excess, and one of more than twice their variation, after which the queue counts
+/// as long as well: about a second of a game. The queue of a fast link is short, but one that is never empty is full of what
+/// need not be sent.
 const STANDING_SAMPLES: u8 = 24;
 
 /// Number of consecutive acks that say nothing about the round-trip time before they are used nevertheless.
@@ -187,8 +188,8 @@ impl RttEstimator {
         }
     }
 
-    /// A round trip takes at least `floor`, so a shorter delay of the path was forged, and `delay` is probably the true one. If that
-    /// is forged as well, the next genuine ack is faster.
+    /// A round trip takes at least `floor`, so a shorter delay of the path was forged, and `delay` is probably the true one. If
+    /// that is forged as well, the next genuine ack is faster.
     pub fn raise_base(&mut self, now: Instant, floor: Duration, delay: Duration) {
         if self.base.raise(now, floor, delay) {
             self.raise_estimates(now, delay);
@@ -397,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_was_measured_on_another_path_says_whether_this_one_is_calm() {
+    fn nothing_that_was_measured_on_another_path_says_whether_the_delay_of_this_one_is_constant() {
         let mut rtt = RttEstimator::new();
         let mut now = Instant::now();
         for number in 0..200 {

@@ -359,8 +359,8 @@ impl SendBuffer {
     }
 
     /// The peer requests a message. It is resent, acked or not, but not twice within half of the round-trip time `rtt` (S24, S25),
-    /// only with credit (W61), and if it was resent before, or sent after a higher number, only if the peer could have received that transmission
-    /// before it sent the request.
+    /// only with credit (W61), and if it was resent before, or sent after a higher number, only if the peer could have received
+    /// that transmission before it sent the request.
     pub fn on_request(
         &mut self,
         now: Instant,

@@ -67,8 +67,8 @@ impl Connection {
         if self.has_precedence(now) { 0 } else { self.urgent_budget(now, false) }
     }
 
-    /// Whether only messages may be sent that must not be late: others have to be resent now, or nothing comes back. Into a silence,
-    /// only what costs next to nothing is sent: it shows at once when the network is back.
+    /// Whether only messages may be sent that must not be late: others have to be resent now, or nothing comes back. Into a
+    /// silence, only what costs next to nothing is sent: it shows at once when the network is back.
     #[inline]
     pub(crate) fn has_precedence(&mut self, now: Instant) -> bool {
         (self.send.buffer.next_resend().is_some() && self.recovery.resend_at.is_none_or(|at| now >= at))

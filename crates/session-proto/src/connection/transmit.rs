@@ -341,7 +341,8 @@ impl Connection {
     }
 
     fn on_sent(&mut self, now: Instant, number: MessageNumber, transmission: Transmission, len: usize) {
-        // Acked messages that are resent on request have a budget of their own, and bypass the pacer: the stream would wait for them.
+        // Acked messages that are resent on request have a budget of their own, and bypass the pacer: the stream would wait for
+        // them.
         if transmission != Transmission::Resend || !self.send.buffer.is_acked(number) {
             self.send.pacer.on_send(len);
         }

@@ -14,10 +14,11 @@ const LONG_BACKLOG_FACTOR: f64 = 0.9;
 /// Number of messages from which on a short backlog counts as long.
 const LONG_BACKLOG: f64 = 64.0;
 
-/// Smallest factor of a window that is not small: with a queue as long as the path or longer, half of the window fills the path, and a
-/// flow that came first gives way to others sooner. With a queue of more than twice the path's delay, that holds for windows of
-/// `LARGE_WINDOW` or more that have grown since the last event: one that has shrunk has given way. The factor of smaller ones is the
-/// closer to `DECREASE_FACTOR` the smaller they are: one that has just ceased to be small would fall back each time.
+/// Smallest factor of a window that is not small: with a queue as long as the path or longer, half of the window fills the
+/// path, and a flow that came first gives way to others sooner. With a queue of more than twice the path's delay, that holds
+/// for windows of `LARGE_WINDOW` or more that have grown since the last event: one that has shrunk has given way. The factor of
+/// smaller ones is the closer to `DECREASE_FACTOR` the smaller they are: one that has just ceased to be small would fall back
+/// each time.
 const LONG_QUEUE_FACTOR: f64 = 0.5;
 
 /// Window in bytes from which on it is large.
@@ -27,8 +28,8 @@ const LARGE_WINDOW: f64 = 128_000.0;
 /// before have to give way as well.
 const FIRST_FACTOR: f64 = 0.85;
 
-/// Largest factor: the window shrinks by at least a tenth, so that a short queue drains. Otherwise it does not shrink below what the
-/// path holds at the measured rate without a queue: a lone flow need not leave a part of the path unused.
+/// Largest factor: the window shrinks by at least a tenth, so that a short queue drains. Otherwise it does not shrink below
+/// what the path holds at the measured rate without a queue: a lone flow need not leave a part of the path unused.
 const MAX_FACTOR: f64 = 0.9;
 
 /// Window in bytes below which a loss counts as congestion also without a queue, if the delay varies: it may be that of one of many

@@ -4,8 +4,8 @@ use super::{CongestionController, DECREASE_FACTOR, Epoch, MIN_IN_FLIGHT, SMALL_W
 use crate::connection::rtt::RttEstimator;
 use std::time::{Duration, Instant};
 
-/// Segment size in bytes for window growth. A large one lets a flow that comes second catch up; a small one lets a flow that came first
-/// give way.
+/// Segment size in bytes for window growth. A large one lets a flow that comes second catch up; a small one lets a flow that
+/// came first give way.
 const SEGMENT: f64 = 3_000.0;
 
 /// Segment size when the queue at the last congestion event was short.
@@ -30,8 +30,8 @@ const MAX_SMALL_GROWTH: f64 = 1.0 / 32.0;
 const LONG_RTT: f64 = 0.1;
 
 /// Number of rounds without a loss after which the growth of a small window is less limited, the less the more rounds there are:
-/// where many flows share a slow path, each of them loses something sooner. Windows of less than `MIN_IN_FLIGHT` are always those of
-/// many flows.
+/// where many flows share a slow path, each of them loses something sooner. Windows of less than `MIN_IN_FLIGHT` are always
+/// those of many flows.
 const CROWDED_ROUNDS: f64 = 8.0;
 
 /// Growth per round trip that is always allowed, in bytes.
@@ -52,8 +52,8 @@ const FAST_SLOW_START: f64 = 3.0;
 /// Excess delay below which there is no queue at all.
 const NO_QUEUE: Duration = Duration::from_micros(500);
 
-/// Number of rounds of conservative slow start. After slow start has ended because of a queue, the window still grows by a quarter in
-/// each of them, until something is lost: the queue may be that of others, who would keep the path to themselves.
+/// Number of rounds of conservative slow start. After slow start has ended because of a queue, the window still grows by a
+/// quarter in each of them, until something is lost: the queue may be that of others, who would keep the path to themselves.
 const CONSERVATIVE_ROUNDS: u64 = 10;
 
 /// Growth per round trip in conservative slow start.

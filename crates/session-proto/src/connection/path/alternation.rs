@@ -46,8 +46,8 @@ impl Alternation {
         self.until.is_some_and(|until| now < until)
     }
 
-    /// The newest message came from another address, and the last data from the current one at this time. Returns whether the session
-    /// stays where it is.
+    /// The newest message came from another address, and the last data from the current one at this time. Returns whether the
+    /// session stays where it is.
     fn try_stay(&mut self, now: Instant, last_data: Instant) -> bool {
         let stays = now.saturating_duration_since(last_data) < self.stay_timeout && self.is_expected(now);
         if stays {

@@ -39,8 +39,8 @@ impl Default for RecentSamples {
 }
 
 impl RecentSamples {
-    /// Adds a sample: see [`RttEstimator::sample_burst`](super::RttEstimator::sample_burst). Returns the smallest of the last ones if
-    /// they are complete.
+    /// Adds a sample: see [`RttEstimator::sample_burst`](super::RttEstimator::sample_burst). Returns the smallest of the last
+    /// ones if they are complete.
     pub fn add(&mut self, now: Instant, rtt: Duration, longest: Duration, count: u32) -> Option<Duration> {
         let mut complete = None;
         if self.bursts.on_ack(now, rtt, longest, count) {
