@@ -58,7 +58,7 @@ const SLOW_START_PACING: f64 = 2.0;
 /// The same later.
 const PACING: f64 = 1.25;
 
-/// Shortest round-trip time in seconds that the rate is derived from: on a shorter path, the window is no limit.
+/// Shortest round-trip time in seconds that the rate is derived from: between programs of one host it is almost zero.
 const MIN_PACED_RTT: f64 = 0.000_1;
 
 /// Smallest rate at which messages are sent, in bytes per second.

@@ -16,7 +16,7 @@ const MIN_BURST: f64 = 2.0 * MAX_DATAGRAM as f64;
 /// Largest burst in bytes that is waited for.
 const MAX_AWAITED_BURST: f64 = 16_000.0;
 
-/// Shortest wait in seconds: timers are not finer.
+/// Shortest wait in seconds, so that a timer is never due at once.
 const MIN_WAIT: f64 = 0.000_02;
 
 /// Longest wait in seconds: the rate may have changed by then.
