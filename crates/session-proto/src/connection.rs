@@ -6,9 +6,11 @@ mod address_proof;
 mod arrival_evidence;
 mod average;
 mod block_pool;
+mod byte_bucket;
 mod closing;
 mod codec;
 mod congestion;
+mod copy_budget;
 mod datagram_ring;
 mod decryption_failures;
 mod delay_limit;
@@ -41,9 +43,9 @@ mod transmission_outcomes;
 mod transmit;
 
 pub(crate) use codec::{Codec, Protection, Side};
+pub(crate) use copy_budget::CopyBudget;
 pub(crate) use path::AMPLIFICATION_LIMIT;
 pub(crate) use receive_buffer::ReceiveBuffer;
-pub(crate) use redundancy::CopyBudget;
 use source::Precedence;
 pub(crate) use source::Source;
 
@@ -80,7 +82,9 @@ use std::{
 ///   [`is_readable`](Self::is_readable), [`is_writable`](Self::is_writable), [`undelivered`](Self::undelivered).
 /// * In: `handle_data`, `handle_ack`, `handle_resend_request`, `handle_keepalive`, `handle_keepalive_ack`,
 ///   `handle_disconnect`, `handle_timeout`.
-/// * Commands: `send`, `recv`, `close`, `migrate`.
+/// * Commands: `send`, `send_parts` and `recv`, and those of a layer above in the module `source`; `begin_close`, `close`,
+///   `abort` and `end`; `migrate`, `leave_address`, `contest_address` and `confirm_address`; `set_poll_interval`,
+///   `set_receive_delay` and `set_memory_scarce`.
 /// * Out: `poll_transmit`, then `poll_event`, then `poll_timeout`.
 ///
 /// ```
@@ -304,14 +308,7 @@ impl Connection {
 
     /// Queues a message. `allowance` is the number of bytes by which the memory may grow.
     pub(crate) fn send(&mut self, now: Instant, message: &[u8], allowance: usize) -> Result<(), SendError> {
-        let limit = self.max_message();
-        if message.is_empty() {
-            return Err(SendError::Empty);
-        }
-        if message.len() > limit {
-            return Err(SendError::TooLarge { limit, length: message.len() });
-        }
-        self.send_checked(now, &[], message, allowance, 0)
+        self.send_parts(now, &[], message, allowance)
     }
 
     /// Queues a message of two parts, of which the first may be empty.
@@ -363,9 +360,7 @@ impl Connection {
         }
         self.stats.messages_sent += 1;
         if self.has_used_all_numbers() {
-            let reason = DisconnectReason::NumbersExhausted;
-            let text = reason.to_string();
-            self.start_closing(now, reason, text);
+            self.close_because(now, DisconnectReason::NumbersExhausted);
         }
         Ok(())
     }
@@ -378,6 +373,18 @@ impl Connection {
     /// Sets the interval at which this side is polled, as in a game loop.
     pub(crate) fn set_poll_interval(&mut self, interval: Duration) {
         self.rtt.set_poll_interval(interval);
+    }
+
+    /// Sets whether acked messages are freed early, from the next timeout, ack or message on.
+    pub(crate) fn set_memory_scarce(&mut self, is_scarce: bool) {
+        self.send.is_memory_scarce = is_scarce;
+    }
+
+    /// The messages that can still be read after the end of the session (W51).
+    pub(crate) fn into_unread(self) -> ReceiveBuffer {
+        let mut unread = self.receive.buffer;
+        unread.keep_readable();
+        unread
     }
 
     /// Checks whether reading has made room of which the peer has to be notified. Returns true if there is something to send.

@@ -22,8 +22,8 @@ pub(crate) struct ReceivedAck<'a> {
 }
 
 impl ReceivedAck<'_> {
-    /// Initial value of [`repetitions_left`](Self::repetitions_left): twice as many as a peer repeats. Each of them takes a pass over
-    /// the whole list, and anyone can forge acks of 63 numbers.
+    /// Initial value of [`repetitions_left`](Self::repetitions_left): twice as many as a peer repeats. Each of them takes a
+    /// pass over the whole list, and anyone can forge acks of 63 numbers.
     pub const MAX_REPETITIONS: u8 = 16;
 }
 

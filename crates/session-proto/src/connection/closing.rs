@@ -9,13 +9,16 @@ use std::time::{Duration, Instant};
 /// included (S28).
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Number of disconnects that are sent, and their interval (S28).
+/// Number of disconnects that are sent (S28).
 const DISCONNECTS: u8 = 3;
+
+/// Their interval (S28).
 pub(super) const DISCONNECT_INTERVAL: Duration = Duration::from_millis(30);
 
-/// Minimum time for which a peer that seems to have disconnected has to be silent before it counts as gone, and the interval
-/// of keepalives during that time (S28).
+/// Minimum time for which a peer that seems to have disconnected has to be silent before it counts as gone (S28).
 pub(super) const PEER_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Interval of keepalives during that time (S28).
 pub(super) const PEER_CLOSE_PROBE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Whether the session is open, and how it ends.
@@ -79,7 +82,13 @@ impl Connection {
         }
     }
 
-    pub(super) fn start_closing(&mut self, now: Instant, reason: DisconnectReason, text: String) {
+    /// The same for a reason of this side, whose text is that of the disconnects.
+    pub(super) fn close_because(&mut self, now: Instant, reason: DisconnectReason) {
+        let text = reason.to_string();
+        self.start_closing(now, reason, text);
+    }
+
+    fn start_closing(&mut self, now: Instant, reason: DisconnectReason, text: String) {
         if self.state == State::Open {
             let until = self.prepared_close.take().map_or(now + FLUSH_TIMEOUT, |close| close.until);
             self.state = State::Flushing { until, reason, text };

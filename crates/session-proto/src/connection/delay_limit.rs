@@ -2,44 +2,59 @@
 //!
 //! When a link that many players share has been slow for a while, each of them has a backlog. Their congestion windows together
 //! fill the queue until it overflows, and chance decides what is lost: some players catch up at once, and others fall further
-//! behind because they wait for what was lost. So such a stream limits its bytes in flight by delay (like FAST TCP): to what the path
-//! holds without a queue, and a few datagrams in the queue. The longer the backlog, the more those are, and the larger the
-//! share of the link, so that all players catch up at the same time, and nothing is lost.
+//! behind because they wait for what was lost. So such a stream limits its bytes in flight by delay (like FAST TCP): to what
+//! the path holds without a queue, and a few datagrams in the queue. The longer the backlog, the more those are, and the larger
+//! the share of the link, so that all players catch up at the same time, and nothing is lost.
 //!
 //! Other traffic that fills the queue would take the whole link from a stream that gives way to delay. That shows by a backlog
 //! that grows in spite of the limit, or because of it, while the queue stays as long as it was: then the limit is lifted for a
 //! while. If the queue has become shorter, the link itself is slow, and the limit does what it is for.
 
 use super::rtt::{RttEstimator, SLOW_LINK_DELAY};
+use rallypoint_wire::session::MAX_DATAGRAM;
 use std::time::{Duration, Instant};
 
-/// Smallest backlog that is limited, in messages; and the same where the queue delays by more than `SLOW_LINK_DELAY`, longer than
-/// queues of a link at its usual rate are: it has become slower, and players who are hardly behind keep the queue full for the
-/// others.
+/// Smallest backlog that is limited, in messages.
 const MIN_BACKLOG: usize = 32;
+
+/// The same where the queue delays by more than `SLOW_LINK_DELAY`, longer than queues of a link at its usual rate are: it has
+/// become slower, and players who are hardly behind keep the queue full for the others.
 const SLOW_LINK_BACKLOG: usize = 4;
 
-/// Number of bytes in the queue that the limit aims at, and that number for each message that waits, up to `MAX_COUNTED`. Where the
-/// peer sends a game as well, a round trip passes two queues, and acks arrive in groups because they wait between its messages.
-/// With as few bytes as one way needs, both queues would be empty at times, and a link with 86 % load would never catch up.
+/// Number of bytes in the queue that the limit aims at.
 const QUEUED: f64 = 448.0;
+
+/// The same where the peer sends a game as well: a round trip passes two queues, and acks arrive in groups because they wait
+/// between its messages. With as few bytes as one way needs, both queues would be empty at times, and a link with 86 % load
+/// would never catch up.
 const QUEUED_TWO_WAY: f64 = 1_200.0;
+
+/// Number of bytes in the queue for each message that waits.
 const QUEUED_PER_MESSAGE: f64 = 6.0;
+
+/// Maximum number of messages that count for that.
 const MAX_COUNTED: usize = 128;
 
 /// Smallest limit in bytes: a datagram.
-const MIN_LIMIT: f64 = 508.0;
+const MIN_LIMIT: f64 = MAX_DATAGRAM as f64;
 
-/// The part of the difference to its target by which the limit changes per round trip; and its target while there is no queue,
-/// relative to the limit. It is not lifted at once: the players of a link see the end of the queue at the same time.
+/// Part of the difference to its target by which the limit changes per round trip.
 const GAIN: f64 = 0.5;
+
+/// Target of the limit while there is no queue, relative to the limit. It is not lifted at once: the players of a link see the
+/// end of the queue at the same time.
 const QUEUELESS_TARGET: f64 = 2.0;
 
-/// Number of messages by which the backlog may grow under the limit while the queue is at least this share of the longest since
-/// messages wait; and for how long the limit is lifted after that: twice as long each time, until the backlog is gone.
+/// Number of messages by which the backlog may grow under the limit while the queue is full.
 const MAX_INCREASE: usize = 32;
+
+/// Share of the longest queueing delay since messages wait, from which on the queue counts as full.
 const FULL_QUEUE: f64 = 0.875;
+
+/// For how long the limit is lifted after that the first time: twice as long each time, until the backlog is gone.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
+
+/// For how long it is lifted at most.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// Limits the bytes in flight of a game that has fallen behind.
@@ -84,13 +99,13 @@ impl DelayLimit {
             return;
         }
         let base = rtt.base().as_secs_f64();
-        let held = base / (base + rtt.last_excess_delay().as_secs_f64()).max(f64::MIN_POSITIVE);
+        let base_share = base / (base + rtt.last_excess_delay().as_secs_f64()).max(f64::MIN_POSITIVE);
         let queued = if is_two_way { QUEUED_TWO_WAY } else { QUEUED };
         let queued = queued + QUEUED_PER_MESSAGE * backlog.min(MAX_COUNTED) as f64;
         let Some(limit) = self.limit else {
             let min_backlog = if delay > SLOW_LINK_DELAY { SLOW_LINK_BACKLOG } else { MIN_BACKLOG };
             if rtt.has_new_thin_queue() && backlog >= min_backlog {
-                self.set(in_flight as f64 * held + queued, backlog);
+                self.set(in_flight as f64 * base_share + queued, backlog);
             }
             return;
         };
@@ -101,7 +116,7 @@ impl DelayLimit {
             self.limit = None;
             return;
         }
-        let target = if rtt.has_no_thin_queue() { QUEUELESS_TARGET * limit } else { limit * held + queued };
+        let target = if rtt.has_no_thin_queue() { QUEUELESS_TARGET * limit } else { limit * base_share + queued };
         let share = (bytes as f64 / limit).min(1.0);
         self.limit = Some((limit + (target - limit) * GAIN * share).max(MIN_LIMIT));
     }

@@ -8,8 +8,13 @@
 use super::{LoginRtt, ack_effect::RepeatedAck};
 use std::time::{Duration, Instant};
 
-/// Number of early acks that are believed, within `CONFIRMATION_WINDOW` if others come in between.
+/// Part of the usual round-trip time below which an ack is early: 3/4.
+const EARLY_SHARE: [u32; 2] = [3, 4];
+
+/// Number of early acks that are believed.
 const CONFIRMATIONS: u32 = 8;
+
+/// Time within which they have to come, if others come in between.
 const CONFIRMATION_WINDOW: Duration = Duration::from_secs(10);
 
 /// Time for which early acks are ignored after one was found to be forged.
@@ -18,9 +23,10 @@ const DISTRUST_PERIOD: Duration = Duration::from_secs(2);
 /// Below this nothing is too early: it is shorter than the pauses of the hosts at both ends.
 const MIN_FLOOR: Duration = Duration::from_millis(1);
 
-/// Number of messages that are acked again after as long as the login took, from which on the time of the login counts: if that
-/// is also a quarter of all acks that measure something, the first acks are forged from the beginning.
+/// Number of messages that are acked again after as long as the login took, from which on the time of the login counts.
 const MIN_CONTRADICTIONS: u32 = 4;
+
+/// If that is also this share, a quarter, of all acks that measure something, the first acks are forged from the beginning.
 const CONTRADICTED_SHARE: u32 = 4;
 
 /// A round trip takes at most this many times as long as the last attempt of a login that was repeated.
@@ -28,6 +34,13 @@ const MAX_REPEATED_LOGIN: u32 = 4;
 
 /// Time for which it counts after the last of them. A path can become shorter while a forger is at work.
 const CONTRADICTION_MEMORY: Duration = Duration::from_secs(10);
+
+/// The time below which an ack is early, on a path with this round-trip time.
+#[inline]
+pub(super) fn early_share(rtt: Duration) -> Duration {
+    let [share, whole] = EARLY_SHARE;
+    rtt * share / whole
+}
 
 /// Knows the usual round-trip time.
 #[derive(Debug)]
@@ -84,7 +97,7 @@ impl EarlyAckFilter {
     /// A queue that drains brings acks sooner than usual, but not sooner than the path without a queue allows.
     #[inline]
     pub fn floor(&self, now: Instant, base: Duration) -> Duration {
-        let floor = self.usual.unwrap_or_default().min(base) * 3 / 4;
+        let floor = early_share(self.usual.unwrap_or_default().min(base));
         let floor = self.login_floor(now).map_or(floor, |login| floor.max(login));
         if floor < MIN_FLOOR { Duration::ZERO } else { floor }
     }
@@ -92,7 +105,7 @@ impl EarlyAckFilter {
     /// The time that a round trip takes at least, if acks were forged from the beginning.
     #[inline]
     pub fn login_floor(&self, now: Instant) -> Option<Duration> {
-        self.forged_until.filter(|until| now < *until).map(|_| self.login.at_least * 3 / 4)
+        self.forged_until.filter(|until| now < *until).map(|_| early_share(self.login.at_least))
     }
 
     /// The time that a round trip without a queue takes at most, if the login has measured it. If it was repeated, that is only
@@ -155,7 +168,7 @@ impl EarlyAckFilter {
     /// Acks that are forged from the beginning would themselves be the usual ones. So if many messages are acked a second time,
     /// after as long as the login took, that time is what a round trip takes. The login alone may have waited for a frame.
     fn compare_with_login(&mut self, now: Instant, acks: RepeatedAck) {
-        let limit = self.login.at_least * 3 / 4;
+        let limit = early_share(self.login.at_least);
         if acks.first >= limit || acks.second < limit {
             return;
         }

@@ -1,16 +1,16 @@
 //! The state of a connection, for its owner and for users of the crate.
 
-use super::{Connection, Protection, State, receive_buffer::ReceiveBuffer};
+use super::{Connection, Protection, State};
 use crate::{Cipher, ConnectionStats};
 use rallypoint_wire::session::{MAX_DATAGRAM, SlotIndex, Uid};
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 impl Connection {
     /// Current round-trip time, loss, throughput and counters.
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
         ConnectionStats {
-            rtt: self.rtt.shown(),
+            rtt: self.rtt.median(),
             rtt_variation: self.rtt.variation(),
             rtt_min: self.rtt.min(),
             loss: self.send.buffer.loss(),
@@ -75,11 +75,6 @@ impl Connection {
         self.send.buffer.memory() + self.receive.buffer.memory()
     }
 
-    /// Sets whether acked messages are freed early, from the next timeout, ack or message on.
-    pub(crate) fn set_memory_scarce(&mut self, is_scarce: bool) {
-        self.send.is_memory_scarce = is_scarce;
-    }
-
     pub(crate) fn uid(&self) -> Uid {
         self.codec.uid
     }
@@ -88,14 +83,43 @@ impl Connection {
         &self.codec.protection
     }
 
-    /// The messages that can still be read after the end of the session (W51).
-    pub(crate) fn into_unread(self) -> ReceiveBuffer {
-        let mut unread = self.receive.buffer;
-        unread.keep_readable();
-        unread
-    }
-
     pub(crate) fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed(_))
+    }
+
+    /// How much longer than without a queue a round trip takes now.
+    pub(crate) fn queue_delay(&self) -> Duration {
+        self.rtt.queue_delay()
+    }
+
+    /// The interval at which this side is polled: how long a datagram may wait to be read.
+    pub(crate) fn poll_interval(&self) -> Duration {
+        self.rtt.poll_interval()
+    }
+
+    pub(crate) fn rtt_variation(&self) -> Duration {
+        self.rtt.variation()
+    }
+
+    /// The round-trip time without a queue.
+    pub(crate) fn base_rtt(&self) -> Duration {
+        self.rtt.base()
+    }
+
+    pub(crate) fn smoothed_rtt(&self) -> Duration {
+        self.rtt.smoothed()
+    }
+
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.send.buffer.in_flight()
+    }
+
+    /// Number of messages that are not acknowledged.
+    pub(crate) fn unacked(&self) -> usize {
+        self.send.buffer.unacked()
+    }
+
+    pub(crate) fn window(&self) -> u64 {
+        self.congestion.window()
     }
 }

@@ -4,6 +4,7 @@ use super::{
     Connection, DataDisposition, State,
     ack_effect::{AckEffect, AckedMessage, ReceivedAck},
     closing::{PEER_CLOSE_TIMEOUT, PeerClose},
+    early_ack_filter::early_share,
     receive_buffer::Insertion,
     redundancy::Redundancy,
     resend_requests::request_delay,
@@ -17,6 +18,35 @@ const KEEPALIVE_ACK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Maximum time since the last message of a peer that sends a game as well: one that has fallen behind sends a pair per round trip.
 const TWO_WAY_INTERVAL: Duration = Duration::from_millis(250);
+
+/// What an ack says about the messages that it names.
+#[derive(Clone, Copy, Debug, Default)]
+struct AckSummary {
+    /// The newly acked message that was sent last.
+    newest: Option<AckedMessage>,
+    /// Time since the transmission of a message whose ack came too early.
+    early: Option<Duration>,
+    /// Number of newly acked bytes.
+    bytes: u64,
+    /// The longest round-trip time of the messages that were sent once.
+    longest_rtt: Duration,
+    /// Number of those.
+    single_count: u32,
+}
+
+impl AckSummary {
+    #[inline]
+    fn add(&mut self, acked: AckedMessage) {
+        self.bytes += acked.len;
+        if let Some(rtt) = acked.rtt {
+            self.longest_rtt = self.longest_rtt.max(rtt);
+            self.single_count += 1;
+        }
+        if self.newest.is_none_or(|newest| acked.order > newest.order) {
+            self.newest = Some(acked);
+        }
+    }
+}
 
 impl Connection {
     /// Handles a data datagram that names this session; in a plain session its rand is already verified. `allowance` is the
@@ -59,7 +89,7 @@ impl Connection {
                 self.liveness.may_be_misrouted = true;
                 self.stats.duplicates += 1;
                 self.receive.acks.on_duplicate(now, number);
-                self.end_silence(now);
+                self.probe_after_silence(now);
                 DataDisposition::Duplicate
             }
             Insertion::AboveWindow => {
@@ -69,9 +99,7 @@ impl Connection {
             }
             Insertion::Stalled => {
                 self.stats.dropped += 1;
-                let reason = DisconnectReason::Stalled;
-                let text = reason.to_string();
-                self.start_closing(now, reason, text);
+                self.close_because(now, DisconnectReason::Stalled);
                 DataDisposition::Unproven
             }
             Insertion::Rejected => {
@@ -86,7 +114,6 @@ impl Connection {
     }
 
     pub(crate) fn handle_ack(&mut self, now: Instant, numbers: NumberList<'_>) {
-        let mut newest: Option<AckedMessage> = None;
         self.path.on_acks(numbers.iter());
         // No peer acks a message that was not sent, so such an ack is forged as a whole (W62).
         if numbers.iter().any(|number| self.send.buffer.is_unsent(number)) {
@@ -94,95 +121,24 @@ impl Connection {
             self.on_false_ack(now, numbers.iter());
             return self.prepare_challenge(now);
         }
-        if let Some(repeated) = numbers.iter().next().and_then(|number| self.send.buffer.repeated_ack(now, number)) {
-            if self.send.early_acks.on_repeated_ack(now, repeated) {
-                self.rtt.on_forged_sample(now, repeated);
-            }
-            if let Some(floor) = self.send.early_acks.login_floor(now) {
-                self.rtt.raise_base(now, floor, repeated.second.min(self.send.early_acks.login_ceiling()));
-            }
-        }
-        // A queue that has just become shorter may have delayed the last round trips.
-        let shortest = if self.send.delay_limit.is_set() { self.rtt.min() } else { self.rtt.recent_min() };
-        let mut ack = ReceivedAck {
-            now,
-            numbers,
-            newest: numbers.iter().reduce(MessageNumber::newer).unwrap_or(MessageNumber::FIRST),
-            floor: self.send.early_acks.floor(now, self.rtt.base()),
-            min_resend_rtt: shortest * 3 / 4,
-            evidence_delay: self.rtt.smoothed() + Redundancy::copy_delay(self.rtt.min()),
-            repetitions_left: ReceivedAck::MAX_REPETITIONS,
-        };
-        let mut early = None;
-        let mut acked_bytes = 0;
-        let mut longest_rtt = Duration::ZERO;
-        let mut single_count = 0;
-        for number in numbers.iter() {
-            let acked = match self.send.buffer.on_ack(&mut ack, number) {
-                AckEffect::None => continue,
-                AckEffect::Early(since) => {
-                    early = Some(since);
-                    continue;
-                }
-                AckEffect::Acked(acked) => acked,
-            };
-            self.congestion.on_ack(now, acked.len);
-            if acked.is_copied {
-                self.send.redundancy.on_copied_message(now, acked.are_all_lost);
-            }
-            // What a stream loses that has to wait for the window was probably dropped from a queue, where copies do harm.
-            if let Some(lost) = acked.loss_sample.filter(|lost| !lost || !self.congestion.is_limited()) {
-                self.send.redundancy.on_first_transmission(now, lost, self.rtt.smoothed());
-            }
-            acked_bytes += acked.len;
-            if let Some(rtt) = acked.rtt {
-                longest_rtt = longest_rtt.max(rtt);
-                single_count += 1;
-            }
-            self.stats.spurious_resends += u64::from(acked.is_spurious_resend);
-            if acked.is_spurious_loss {
-                // A peer that acks what it has not received could undo every reduction of the window.
-                if !self.send.optimistic_acks.is_suspected(now) {
-                    self.congestion.on_spurious_loss();
-                }
-                self.recovery.on_spurious_loss(now, self.rtt.smoothed());
-            }
-            self.recovery.on_ack(number.get());
-            if newest.is_none_or(|newest| acked.order > newest.order) {
-                newest = Some(acked);
-            }
-        }
+        self.check_repeated_ack(now, numbers);
+        let summary = self.process_numbers(self.received_ack(now, numbers));
         self.on_received(now);
         self.prepare_challenge(now);
-        if let Some(rtt) = early {
+        if let Some(rtt) = summary.early {
             self.send.early_acks.on_early_ack(now, rtt);
             // The path may have become shorter, which shows the sooner the more messages are acked: then there is no queue.
             self.send.delay_limit.lift();
         }
-        let Some(newest) = newest else { return };
+        let Some(newest) = summary.newest else { return };
         self.send.resend_budget.on_progress(now);
         self.receive.awaits_first_ack = false;
         self.liveness.awaiting_ack_since = self.send.buffer.oldest_sent().map(|_| now);
         let was_silent = self.recovery.is_silent;
         self.on_progress(now);
-        // Only the newest is measured: an ack also repeats numbers whose first ack may have been lost long ago.
-        if let Some(rtt) = newest.rtt {
-            self.send.early_acks.on_ack(Some(rtt).filter(|_| !newest.is_copied));
-            self.rtt.sample_burst(now, rtt, longest_rtt, single_count, self.send.redundancy.is_dense());
-            self.recovery.thin_backoff = 0;
-        } else if !self.send.is_blocked && (!newest.is_overtaken || self.send.redundancy.is_thin()) {
-            // With a full window, and at the end of a download, only resends are in flight for a while.
-            self.rtt.on_ambiguous_ack(now, now.saturating_duration_since(newest.first_sent_at));
-        }
-        self.send.offered.update(now, self.send.buffer.next_number());
-        let backlog = self.game_backlog();
-        let in_flight = self.send.buffer.in_flight() + acked_bytes;
-        let is_two_way = now.saturating_duration_since(self.receive.acks.last_arrival()) < TWO_WAY_INTERVAL;
-        self.send.delay_limit.on_ack(now, acked_bytes, in_flight, backlog, is_two_way, &self.rtt);
-        if was_silent && self.rtt.is_link_slow() && self.send.redundancy.is_thin() {
-            self.send.delay_limit.on_silence_end(self.send.buffer.unsent());
-        }
-        self.congestion.on_acks_done(now, &newest, acked_bytes, &self.rtt);
+        self.update_rtt(now, &newest, &summary);
+        self.update_delay_limit(now, summary.bytes, was_silent);
+        self.congestion.on_acks_done(now, &newest, summary.bytes, &self.rtt);
         if self.send.optimistic_acks.withheld().is_some() {
             self.check_withheld(now);
         }
@@ -192,6 +148,100 @@ impl Connection {
         self.finish_flush(now);
     }
 
+    /// An ack whose first number was acked before, so not as a repetition, shows that one of the two acks is forged (W62).
+    fn check_repeated_ack(&mut self, now: Instant, numbers: NumberList<'_>) {
+        let first = numbers.iter().next();
+        let Some(repeated) = first.and_then(|number| self.send.buffer.repeated_ack(now, number)) else { return };
+        if self.send.early_acks.on_repeated_ack(now, repeated) {
+            self.rtt.on_forged_sample(now, repeated);
+        }
+        if let Some(floor) = self.send.early_acks.login_floor(now) {
+            self.rtt.raise_base(now, floor, repeated.second.min(self.send.early_acks.login_ceiling()));
+        }
+    }
+
+    /// An ack with the time limits for interpreting it.
+    fn received_ack<'a>(&self, now: Instant, numbers: NumberList<'a>) -> ReceivedAck<'a> {
+        // A queue that has just become shorter may have delayed the last round trips.
+        let shortest = if self.send.delay_limit.is_set() { self.rtt.min() } else { self.rtt.recent_min() };
+        ReceivedAck {
+            now,
+            numbers,
+            newest: numbers.iter().reduce(MessageNumber::newer).unwrap_or(MessageNumber::FIRST),
+            floor: self.send.early_acks.floor(now, self.rtt.base()),
+            min_resend_rtt: early_share(shortest),
+            evidence_delay: self.rtt.smoothed() + Redundancy::copy_delay(self.rtt.min()),
+            repetitions_left: ReceivedAck::MAX_REPETITIONS,
+        }
+    }
+
+    /// Acks each message that an ack names.
+    #[inline]
+    fn process_numbers(&mut self, mut ack: ReceivedAck<'_>) -> AckSummary {
+        let mut summary = AckSummary::default();
+        for number in ack.numbers.iter() {
+            match self.send.buffer.on_ack(&mut ack, number) {
+                AckEffect::None => {}
+                AckEffect::Early(since) => summary.early = Some(since),
+                AckEffect::Acked(acked) => {
+                    self.on_acked(ack.now, &acked);
+                    self.recovery.on_ack(number.get());
+                    summary.add(acked);
+                }
+            }
+        }
+        summary
+    }
+
+    /// A message is acked for the first time.
+    #[inline]
+    fn on_acked(&mut self, now: Instant, acked: &AckedMessage) {
+        self.congestion.on_ack(now, acked.len);
+        if acked.is_copied {
+            self.send.redundancy.on_copied_message(now, acked.are_all_lost);
+        }
+        // What a stream loses that has to wait for the window was probably dropped from a queue, where copies do harm.
+        if let Some(lost) = acked.loss_sample.filter(|lost| !lost || !self.congestion.is_limited()) {
+            self.send.redundancy.on_first_transmission(now, lost, self.rtt.smoothed());
+        }
+        self.stats.spurious_resends += u64::from(acked.is_spurious_resend);
+        if acked.is_spurious_loss {
+            // A peer that acks what it has not received could undo every reduction of the window.
+            if !self.send.optimistic_acks.is_suspected(now) {
+                self.congestion.on_spurious_loss();
+            }
+            self.recovery.on_spurious_loss(now, self.rtt.smoothed());
+        }
+    }
+
+    /// Measures the round-trip time. Only the newest message is measured: an ack also repeats numbers whose first ack may have been
+    /// lost long ago.
+    #[inline]
+    fn update_rtt(&mut self, now: Instant, newest: &AckedMessage, summary: &AckSummary) {
+        if let Some(rtt) = newest.rtt {
+            self.send.early_acks.on_ack(Some(rtt).filter(|_| !newest.is_copied));
+            let is_dense = self.send.redundancy.is_dense();
+            self.rtt.sample_burst(now, rtt, summary.longest_rtt, summary.single_count, is_dense);
+            self.recovery.thin_backoff = 0;
+        } else if !self.send.is_blocked && (!newest.is_overtaken || self.send.redundancy.is_low_rate()) {
+            // With a full window, and at the end of a download, only resends are in flight for a while.
+            self.rtt.on_ambiguous_ack(now, now.saturating_duration_since(newest.first_sent_at));
+        }
+    }
+
+    /// Limits a game that has fallen behind, after `acked` bytes were acked (W123).
+    #[inline]
+    fn update_delay_limit(&mut self, now: Instant, acked: u64, was_silent: bool) {
+        self.send.offered.update(now, self.send.buffer.next_number());
+        let backlog = self.game_backlog();
+        let in_flight = self.send.buffer.in_flight() + acked;
+        let is_two_way = now.saturating_duration_since(self.receive.acks.last_arrival()) < TWO_WAY_INTERVAL;
+        self.send.delay_limit.on_ack(now, acked, in_flight, backlog, is_two_way, &self.rtt);
+        if was_silent && self.rtt.is_link_slow() && self.send.redundancy.is_low_rate() {
+            self.send.delay_limit.on_silence_end(self.send.buffer.unsent());
+        }
+    }
+
     /// Handles a resend request, which anyone may have forged: it is served within a budget of bytes (W61).
     pub(crate) fn handle_resend_request(&mut self, now: Instant, numbers: NumberList<'_>) {
         self.on_received(now);
@@ -199,14 +249,13 @@ impl Connection {
         self.liveness.may_be_misrouted = true;
         let is_waiting = self.send.buffer.oldest_sent().is_some();
         let stuck_after = is_waiting.then(|| self.rtt.base_rto());
-        let used = self.send.buffer.in_flight() as f64 / self.rtt.smoothed().as_secs_f64().max(1e-6);
+        let used = self.send.buffer.in_flight() as f64 / self.rtt.smoothed_secs();
         self.send.resend_budget.refill(now, self.congestion.rate(), used, stuck_after);
-        let min_interval = self.rtt.smoothed() / 2;
+        let rtt = self.rtt.smoothed();
         for number in numbers.iter() {
             self.on_withheld_request(now, number);
             let credit = self.send.resend_budget.credit();
-            let rtt = self.rtt.smoothed();
-            if let Some(requested) = self.send.buffer.on_request(now, number, min_interval, rtt, credit) {
+            if let Some(requested) = self.send.buffer.on_request(now, number, rtt, credit) {
                 self.send.resend_budget.charge(now, requested.len, requested.is_acked);
                 self.on_losses(now, requested.losses, true);
                 self.on_progress(now);
@@ -259,13 +308,13 @@ impl Connection {
         self.liveness.last_received = now;
         self.stats.datagrams_received += 1;
         self.recovery.unanswered_since = None;
-        self.end_silence(now);
+        self.probe_after_silence(now);
         // A peer that sends has not disconnected.
         self.peer_close = None;
     }
 
     /// After a silence the network is back, at least in this direction: the oldest message is resent at once.
-    fn end_silence(&mut self, now: Instant) {
+    fn probe_after_silence(&mut self, now: Instant) {
         let is_due = |sent_at: Instant| now.saturating_duration_since(sent_at) >= self.rtt.smoothed() / 2;
         if self.recovery.is_silent && self.send.buffer.oldest_sent().is_some_and(|(_, sent_at)| is_due(sent_at)) {
             self.recovery.probe_oldest = true;

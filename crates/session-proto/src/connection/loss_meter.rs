@@ -5,8 +5,8 @@
 //!
 //! Of a message and its copy, the first that arrives is acked. Whether the other one arrived too is known a little later from the
 //! order of the numbers in acks, or not at all if those acks are lost: then it counts as lost with the share of those that
-//! are known. A peer that does not use this order seems to receive no copies. Then the share follows from how often both are lost, as
-//! if losses were independent of each other.
+//! are known. A peer that does not use this order seems to receive no copies. Then the share follows from how often both are
+//! lost, as if losses were independent of each other.
 
 use super::average::flush_subnormal;
 

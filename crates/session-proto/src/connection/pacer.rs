@@ -11,7 +11,16 @@ const BURST: Duration = Duration::from_millis(1);
 const MAX_LATE_BURST: Duration = Duration::from_millis(25);
 
 /// Smallest burst in bytes: two datagrams.
-const MIN_BURST: f64 = 1_016.0;
+const MIN_BURST: f64 = 2.0 * MAX_DATAGRAM as f64;
+
+/// Largest burst in bytes that is waited for.
+const MAX_AWAITED_BURST: f64 = 16_000.0;
+
+/// Shortest wait in seconds, so that a timer is never due at once.
+const MIN_WAIT: f64 = 0.000_02;
+
+/// Longest wait in seconds: the rate may have changed by then.
+const MAX_WAIT: f64 = 1.0;
 
 /// Spreads datagrams evenly over time.
 #[derive(Debug)]
@@ -20,7 +29,7 @@ pub(crate) struct Pacer {
     at: Instant,
     /// The application's own limit in bytes per second.
     max_rate: f64,
-    /// The last call of [`is_ready`](Self::is_ready) returned false: a datagram is waiting.
+    /// The last call of [`refill_and_check`](Self::refill_and_check) returned false: a datagram is waiting.
     is_waiting: bool,
 }
 
@@ -30,8 +39,9 @@ impl Pacer {
         Self { credit: MIN_BURST, at: now, max_rate: max_rate.map_or(f64::INFINITY, f64::from), is_waiting: false }
     }
 
-    /// Whether a datagram may be sent, at this rate. The credit may become negative by one datagram.
-    pub fn is_ready(&mut self, now: Instant, rate: impl FnOnce() -> f64) -> bool {
+    /// Adds what has accumulated at this rate, and returns whether a datagram may be sent. The credit may become negative by
+    /// one datagram.
+    pub fn refill_and_check(&mut self, now: Instant, rate: impl FnOnce() -> f64) -> bool {
         // A frame may send with the time at which it began, after something else was sent with a later one.
         if now <= self.at {
             self.is_waiting = self.credit <= 0.0;
@@ -48,7 +58,7 @@ impl Pacer {
         !self.is_waiting
     }
 
-    /// Number of bytes that may be sent after [`is_ready`](Self::is_ready) returned true.
+    /// Number of bytes that may be sent after [`refill_and_check`](Self::refill_and_check) returned true.
     pub fn credit(&self) -> f64 {
         // The last datagram may exceed the credit.
         self.credit + MAX_DATAGRAM as f64
@@ -58,12 +68,12 @@ impl Pacer {
         self.credit -= len as f64;
     }
 
-    /// When to try again after [`is_ready`](Self::is_ready) returned false: not for each datagram, but for a burst of a
-    /// millisecond.
+    /// When to try again after [`refill_and_check`](Self::refill_and_check) returned false: not for each datagram, but for a
+    /// burst of a millisecond.
     pub fn retry_at(&self, rate: f64) -> Instant {
         let rate = rate.min(self.max_rate);
-        let wanted = (rate * BURST.as_secs_f64()).clamp(1.0, 16_000.0) / 2.0;
-        let seconds = ((wanted - self.credit) / rate.max(1.0)).clamp(0.000_02, 1.0);
+        let wanted = (rate * BURST.as_secs_f64()).clamp(1.0, MAX_AWAITED_BURST) / 2.0;
+        let seconds = ((wanted - self.credit) / rate.max(1.0)).clamp(MIN_WAIT, MAX_WAIT);
         self.at + Duration::from_secs_f64(seconds)
     }
 }

@@ -29,14 +29,17 @@ const REPEAT_DELAY: Duration = Duration::from_millis(40);
 /// Number of pending numbers that are searched for a duplicate.
 const MAX_SEARCHED: usize = 64;
 
-/// Number of acked numbers that are repeated in an ack: three acks in a row have to be lost before that has an effect. In a
-/// steady stream nothing is repeated unless datagrams evidently get lost, and then in the next `REPEAT_AFTER_LOSS` acks: where
-/// nothing is lost, repetition would be a third of the cost of acks (W31).
+/// Number of acked numbers that are repeated in an ack: three acks in a row have to be lost before that has an effect.
 const REPEATED: usize = 4;
+
+/// Number of acks in which a steady stream repeats numbers after datagrams evidently got lost: where nothing is lost, repetition
+/// would be a third of the cost of acks (W31).
 const REPEAT_AFTER_LOSS: u32 = 128;
 
-/// Number of acked numbers that are repeated in the next `REPEAT_AFTER_ACK_LOSS` acks when acks get lost.
+/// Number of acked numbers that are repeated in an ack when acks get lost.
 const REPEATED_AFTER_ACK_LOSS: usize = 8;
+
+/// Number of acks in which as many are repeated after that.
 const REPEAT_AFTER_ACK_LOSS: u32 = 64;
 
 /// Collects received numbers and decides when to ack them.
@@ -146,8 +149,8 @@ impl PendingAcks {
         Control::Ack(list.as_list()).emit(out);
     }
 
-    /// Number of pending numbers for which an ack has room, each as often as it is named. A peer whose acks were lost resends all that
-    /// they named: if each of those were named only once, what arrived would count as lost (W82).
+    /// Number of pending numbers for which an ack has room, each as often as it is named. A peer whose acks were lost resends
+    /// all that they named: if each of those were named only once, what arrived would count as lost (W82).
     fn count_for_ack(&self) -> usize {
         let mut room = MAX_NUMBERS;
         let fits = |pending: &&Arrivals| {

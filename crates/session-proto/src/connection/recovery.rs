@@ -9,28 +9,38 @@ use super::{
 use rallypoint_wire::session::MessageNumber;
 use std::time::{Duration, Instant};
 
-/// Interval at which the oldest message is resent while nothing comes back (S25); and its maximum if the silence began with a
-/// full queue, which frequent probes would keep full.
+/// Interval at which the oldest message is resent while nothing comes back (S25).
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Maximum of that interval if the silence began with a full queue, which frequent probes would keep full.
 const MAX_CONGESTED_PROBE_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Number of probes for which that holds: a queue does not stay full for seconds in which nothing is sent.
 const MAX_CONGESTED_PROBES: u32 = 8;
 
-/// Number of later transmissions that have to be acked before a message counts as lost; and the same for a thin stream.
+/// Number of later transmissions that have to be acked before a message counts as lost.
 pub(super) const LOSS_THRESHOLD: u64 = 3;
+
+/// The same for a thin stream.
 const THIN_LOSS_THRESHOLD: u64 = 1;
 
-/// A spurious resend makes later ones wait for more acks and more milliseconds: `TOLERANCE_STEP` more each time, up to
-/// `MAX_TOLERANCE`. One is forgotten per `TOLERANCE_DECAY` acked messages.
+/// A spurious resend makes later ones wait for one more ack and this many more milliseconds.
 const TOLERANCE_STEP: u32 = 4;
+
+/// Largest number of milliseconds by which they wait longer.
 const MAX_TOLERANCE: u32 = 40;
+
+/// Number of acked messages after which one of those milliseconds is forgotten.
 const TOLERANCE_DECAY: u32 = 32;
 
 /// Maximum number of times that the timeout of a thin stream is doubled.
 const MAX_THIN_BACKOFF: u32 = 4;
 
-/// Time without an answer after which a client sends a new message because its address may have changed, and the interval of
-/// further ones: only a new message moves the session to the new address.
+/// Time without an answer after which a client sends a new message because its address may have changed: only a new message
+/// moves the session to the new address.
 const REBIND_PROBE_DELAY: Duration = Duration::from_millis(200);
+
+/// Interval of further ones.
 const REBIND_PROBE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Bytes of resends of a thin stream that may be sent at once after a silence: five seconds of a game's traffic.
@@ -48,7 +58,7 @@ pub(super) struct Recovery {
     /// Whether nothing has come back for longer than the timeout.
     pub is_silent: bool,
     /// Bytes of resends that may be sent regardless of the congestion window.
-    pub burst: usize,
+    pub burst_bytes: usize,
     /// Number of times that the oldest message was probed since something came back.
     pub probes: u32,
     /// The oldest message has to be sent regardless of the congestion window.
@@ -78,7 +88,7 @@ impl Recovery {
         Self {
             last_progress: now,
             is_silent: false,
-            burst: 0,
+            burst_bytes: 0,
             probes: 0,
             probe_oldest: false,
             probe_next: false,
@@ -157,7 +167,7 @@ impl Connection {
 
     /// Whether the stream sends little because the application has little to send, and not because of congestion.
     pub(super) fn is_thin(&self) -> bool {
-        self.send.redundancy.is_thin() && !self.congestion.is_limited()
+        self.send.redundancy.is_low_rate() && !self.congestion.is_limited()
     }
 
     /// Frees messages that were acked long ago, beyond a whole window of them (S24). On a fast stream, where that would be too
@@ -198,9 +208,9 @@ impl Connection {
         if std::mem::take(&mut self.recovery.is_silent) {
             // The path may have changed. What a thin stream has to catch up on is little, and is sent at once, unless the
             // silence began with a full queue.
-            let may_burst = self.send.redundancy.is_thin() && !self.rtt.had_queue();
+            let may_burst = self.send.redundancy.is_low_rate() && !self.rtt.had_queue();
             self.congestion.on_new_path(now, self.send.buffer.next_order(), &self.rtt);
-            self.recovery.burst = if may_burst { BURST_AFTER_SILENCE } else { 0 };
+            self.recovery.burst_bytes = if may_burst { BURST_AFTER_SILENCE } else { 0 };
         }
     }
 
@@ -218,7 +228,6 @@ impl Connection {
             0 if self.is_thin() => self.thin_timeout(),
             0 => self.rtt.rto(),
             _ if received_since => self.rtt.rto(),
-            // A queue does not stay full for seconds in which nothing is sent.
             probes if probes <= MAX_CONGESTED_PROBES && self.rtt.had_queue() => {
                 self.rtt.rto().min(MAX_CONGESTED_PROBE_INTERVAL)
             }

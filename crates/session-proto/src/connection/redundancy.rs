@@ -8,7 +8,7 @@
 //! Where the loss comes from a full queue, copies make it worse. So nothing is copied while the round-trip time shows a queue,
 //! and copying that coincides with a queue, or does not lower the loss, is suspended, each time for longer.
 
-use super::{average::flush_subnormal, steady_stream::SteadyStream};
+use super::{average::flush_subnormal, byte_bucket::ByteBucket, steady_stream::SteadyStream};
 use std::{
     ops::RangeInclusive,
     time::{Duration, Instant},
@@ -17,20 +17,22 @@ use std::{
 /// Maximum length of a datagram that is copied.
 const MAX_COPIED_LEN: usize = 320;
 
-/// Maximum rate of copies of one connection, and of all connections of an endpoint together, in bytes per second.
+/// Maximum rate of copies of one connection, in bytes per second.
 const COPY_RATE: f64 = 16_000.0;
-const ENDPOINT_COPY_RATE: f64 = 128_000.0;
 
 /// Share of lost messages at which copying starts: the longer the path, the later a resend arrives, and the sooner a copy
-/// pays. 3 % up to 50 ms, 1 % from 150 ms on: `START_LOSS_TIMES_RTT` (in seconds) divided by the round-trip time.
+/// pays. 3 % up to 50 ms, 1 % from 150 ms on.
 const START_LOSS: RangeInclusive<f64> = 0.01..=0.03;
+
+/// In between, that share is this number of seconds divided by the round-trip time.
 const START_LOSS_TIMES_RTT: f64 = 0.001_5;
 
 /// Copying stops after this time without a message whose two transmissions were both lost, which happens every 18 s at 60
-/// messages per second and a loss of 3 %. The first time it is short, because the loss may be over, unless something is
-/// lost soon after its end (W76).
-const MIN_COPY_PERIOD: Duration = Duration::from_secs(6);
+/// messages per second and a loss of 3 %.
 const MAX_COPY_PERIOD: Duration = Duration::from_secs(30);
+
+/// The same for the first time, because the loss may be over, unless something is lost soon after its end (W76).
+const MIN_COPY_PERIOD: Duration = Duration::from_secs(6);
 
 /// Round-trip time up to which the period is the shortest. On longer paths, where a loss costs more than copies do, it is longer in
 /// proportion.
@@ -39,14 +41,19 @@ const SHORT_RTT: Duration = Duration::from_millis(50);
 /// A loss this soon after the end of copying shows that it ended too early.
 const EARLY_END: Duration = Duration::from_secs(5);
 
-/// How long copying is suspended the first time, and at most.
+/// How long copying is suspended the first time.
 const MIN_SUSPENSION: Duration = Duration::from_secs(5);
+
+/// How long it is suspended at most.
 const MAX_SUSPENSION: Duration = Duration::from_secs(300);
 
-/// Weight of a single copied message in the loss of copied messages, and the number of copied messages before that says
-/// something. Copies do not pay where more than this share is lost in spite of them.
+/// Weight of a single copied message in the loss of copied messages.
 const COPIED_LOSS_WEIGHT: f64 = 1.0 / 64.0;
+
+/// Number of copied messages before that loss says something.
 const MIN_COPIED: u32 = 128;
+
+/// Copies do not pay where more than this share is lost in spite of them.
 const MAX_COPIED_LOSS: f64 = 0.25;
 
 /// Weight of a single message in the measured loss: low, so that one loss in a hundred messages does not count as a bad
@@ -62,9 +69,9 @@ const STEADY_ACK_SLACK: Duration = Duration::from_millis(35);
 #[derive(Debug)]
 pub(crate) struct Redundancy {
     /// Byte budget below which the stream counts as thin.
-    stream: Bucket,
+    stream: ByteBucket,
     /// Byte budget of copies.
-    copies: Bucket,
+    copies: ByteBucket,
     /// Measured share of messages whose first transmission was lost.
     loss: f64,
     /// Every small message is copied until this time.
@@ -85,8 +92,8 @@ impl Redundancy {
     pub fn new(now: Instant, rate: u32) -> Self {
         let rate = f64::from(rate);
         Self {
-            stream: Bucket::new(now, rate),
-            copies: Bucket::new(now, COPY_RATE.min(rate)),
+            stream: ByteBucket::new(now, rate),
+            copies: ByteBucket::new(now, COPY_RATE.min(rate)),
             loss: 0.0,
             copy_until: None,
             copy_period: MIN_COPY_PERIOD,
@@ -116,8 +123,7 @@ impl Redundancy {
         if !lost {
             return;
         }
-        let threshold =
-            (START_LOSS_TIMES_RTT / rtt.as_secs_f64().max(0.001)).clamp(*START_LOSS.start(), *START_LOSS.end());
+        let threshold = (START_LOSS_TIMES_RTT / rtt.as_secs_f64()).clamp(*START_LOSS.start(), *START_LOSS.end());
         if self.loss >= threshold && !self.is_suspended(now) {
             if self.suspended_until.is_some_and(|until| now > until + 4 * self.suspension) {
                 self.suspension = Duration::ZERO;
@@ -174,14 +180,15 @@ impl Redundancy {
         self.copy_until.is_some_and(|until| now < until)
     }
 
-    pub fn is_thin(&self) -> bool {
+    /// Whether the stream stays below the rate of a thin one.
+    pub fn is_low_rate(&self) -> bool {
         self.stream.has_quarter()
     }
 
     /// Whether a datagram of this length should be copied. A resend always is: other messages wait for it.
     pub fn should_copy(&self, now: Instant, len: usize, is_resend: bool) -> bool {
         let is_lossy = (is_resend && !self.is_suspended(now)) || self.is_copying(now);
-        is_lossy && len <= MAX_COPIED_LEN && self.is_thin() && self.copies.has_quarter()
+        is_lossy && len <= MAX_COPIED_LEN && self.is_low_rate() && self.copies.has_quarter()
     }
 
     /// Whether the last messages were sent so soon after each other that the peer may delay the ack of one until the next arrives.
@@ -203,61 +210,6 @@ impl Redundancy {
 /// How long copying lasts at first.
 fn min_copy_period(rtt: Duration) -> Duration {
     MIN_COPY_PERIOD.mul_f64((rtt.as_secs_f64() / SHORT_RTT.as_secs_f64()).max(1.0)).min(MAX_COPY_PERIOD)
-}
-
-/// The byte budget of copies that all connections of an endpoint share: their players may be behind the same link.
-#[derive(Debug, Default)]
-pub(crate) struct CopyBudget(Option<Bucket>);
-
-impl CopyBudget {
-    /// Whether there are enough bytes for a copy.
-    pub fn admits(&mut self, now: Instant, len: usize) -> bool {
-        let bucket = self.bucket(now);
-        bucket.take(now, 0);
-        bucket.tokens >= len as f64
-    }
-
-    /// A copy is sent.
-    pub fn charge(&mut self, now: Instant, len: usize) {
-        self.bucket(now).take(now, len);
-    }
-
-    fn bucket(&mut self, now: Instant) -> &mut Bucket {
-        self.0.get_or_insert_with(|| Bucket::new(now, ENDPOINT_COPY_RATE))
-    }
-}
-
-/// Token bucket in bytes that may be overdrawn: it measures a rate instead of limiting it.
-#[derive(Debug)]
-struct Bucket {
-    rate: f64,
-    tokens: f64,
-    at: Instant,
-}
-
-/// Depth of a bucket, in seconds at its rate.
-const DEPTH: f64 = 0.5;
-
-impl Bucket {
-    fn new(now: Instant, rate: f64) -> Self {
-        Self { rate, tokens: rate * DEPTH, at: now }
-    }
-
-    fn take(&mut self, now: Instant, len: usize) {
-        // Many messages are sent at the same time.
-        if now != self.at {
-            let elapsed = now.saturating_duration_since(self.at).as_secs_f64();
-            self.at = now;
-            self.tokens = (self.tokens + self.rate * elapsed).min(self.rate * DEPTH);
-        }
-        self.tokens = (self.tokens - len as f64).max(0.0);
-    }
-
-    /// Whether more than a quarter of the tokens is left, as of the last [`take`](Self::take), which is a moment ago when it
-    /// matters.
-    fn has_quarter(&self) -> bool {
-        self.tokens * 4.0 > self.rate * DEPTH
-    }
 }
 
 #[cfg(test)]

@@ -22,10 +22,12 @@ pub(crate) const REQUEST_DELAY: Duration = Duration::from_millis(10);
 const MAX_DOUBLINGS: u32 = 6;
 
 /// Bytes and datagrams of requests for each byte and datagram that was received.
-const BUDGET: usize = 2;
+const REQUEST_RATIO: usize = 2;
 
-/// Bytes of a request without numbers, and of a number.
+/// Bytes of a request without numbers.
 const HEADER: usize = 2;
+
+/// Bytes of a number in a request.
 const NUMBER: usize = 8;
 
 /// A missing number.
@@ -80,8 +82,8 @@ impl ResendRequests {
                 self.reset_backoff(now);
             }
         }
-        self.bytes += BUDGET * length;
-        self.datagrams += BUDGET;
+        self.bytes += REQUEST_RATIO * length;
+        self.datagrams += REQUEST_RATIO;
         if !self.holes.is_empty() {
             self.fill(number);
         }
@@ -89,8 +91,8 @@ impl ResendRequests {
 
     /// A message that is not stored arrived in a datagram of this length.
     pub fn on_dropped(&mut self, length: usize) {
-        self.bytes += BUDGET * length;
-        self.datagrams += BUDGET;
+        self.bytes += REQUEST_RATIO * length;
+        self.datagrams += REQUEST_RATIO;
     }
 
     /// Nothing is missing.

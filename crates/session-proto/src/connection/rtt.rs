@@ -1,15 +1,28 @@
 //! Round-trip time: the smoothed estimate of RFC 6298, and the minimum of the last seconds.
 
-use super::{ack_bursts::AckBursts, ack_effect::RepeatedAck, rtt_meter::RttMeter};
+mod base_delay;
+mod delay_range;
+mod recent_samples;
+
+use super::{ack_effect::RepeatedAck, rtt_meter::RttMeter};
+use base_delay::{BaseDelay, MIN_RTT_WINDOW};
+use delay_range::DelayRange;
+use recent_samples::RecentSamples;
 use std::time::{Duration, Instant};
 
-/// Initial, smallest and largest retransmission timeout (S25).
+/// Retransmission timeout before the first measurement (S25).
 const INITIAL_RTO: Duration = Duration::from_millis(500);
+
+/// Smallest retransmission timeout (S25).
 const MIN_RTO: Duration = Duration::from_millis(100);
+
+/// Largest retransmission timeout (S25).
 const MAX_RTO: Duration = Duration::from_secs(3);
 
-/// Shortest and longest round-trip time that is measured.
+/// Shortest round-trip time that is measured.
 const MIN_SAMPLE: Duration = Duration::from_micros(1);
+
+/// Longest round-trip time that is measured.
 const MAX_SAMPLE: Duration = Duration::from_secs(60);
 
 /// Round-trip time assumed before the first measurement: a player who is not next door.
@@ -21,42 +34,10 @@ pub(crate) const ACK_DELAY: Duration = Duration::from_millis(10);
 /// Smallest allowance for variation: however steady the path is, the peer may delay an ack.
 const MIN_SLACK: Duration = Duration::from_millis(20);
 
-/// How long a measured minimum stays valid. Paths change, and a full queue must not hide the true delay forever.
-const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
-
-/// How much the path's delay may grow per [`MIN_RTT_WINDOW`] in which nothing was faster: 1/64. Several flows can keep a queue
-/// full for minutes, and none of them sees the empty path in that time.
-const BASE_DRIFT: u32 = 64;
-
-/// How many times the path's delay the fastest round trip of a [`MIN_RTT_WINDOW`] can take.
-const MAX_BASE_RATIO: u32 = 4;
-
-/// A sample that lowers the path's delay by more than this share may turn out to be forged within this time, and within this many
-/// round trips.
-const MAX_UNDOUBTED: u32 = 16;
-const DOUBT_TIME: Duration = Duration::from_secs(1);
-const DOUBT_ROUND_TRIPS: u32 = 4;
-
-/// Number of samples over which the smallest is taken as the current delay, twice that at most: fewer would mistake jitter for
-/// a queue. They have to come from two groups, of those within a burst of acks: a peer that is polled once per frame acks all at
-/// once what has waited for the frame, and only the last of it has hardly waited.
-const RECENT_SAMPLES: u8 = 4;
-const RECENT_GROUPS: u8 = 2;
-
-/// Number of samples by which a thin stream notices a queue early.
-const LAST_SAMPLES: usize = 3;
-
-/// Number of those over which their range is taken, twice that at most. A delay is calm if it varies by less than this.
-const RANGE_COUNT: u8 = 8;
-const EMPTY_RANGE: [Duration; 2] = [Duration::MAX, Duration::ZERO];
-const MAX_CALM: Duration = Duration::from_micros(500);
-const MAX_CALM_SHARE: u32 = 256;
-
-/// Number of samples that have to agree before the delay counts as constant: the acks of about twelve messages.
-const CALM_SAMPLES: u8 = 6;
-
-/// A queue is one that delays by more than this, by more than 1/64 of the path's delay, and by more than the delay varies.
+/// A queue is one that delays by more than this, by more than [`MIN_QUEUE_SHARE`], and by more than the delay varies.
 const MIN_QUEUE_DELAY: Duration = Duration::from_millis(1);
+
+/// The share of the path's delay, 1/64, by which a queue delays at least.
 const MIN_QUEUE_SHARE: u32 = 64;
 
 /// A queue that delays by more than this is longer than those of a link at its usual rate: the link has become slower.
@@ -65,9 +46,12 @@ pub(crate) const SLOW_LINK_DELAY: Duration = Duration::from_millis(200);
 /// A path that takes this many times as long as the fastest round trip of the last seconds has become slower.
 const SLOWER_PATH: u32 = 4;
 
-/// See [`RttEstimator::has_long_queue`]. The queue of a fast link is short, but one that is never empty is full of what need not be
-/// sent: `STANDING_SAMPLES` in a row, about a second of a game, exceed the path's delay by more than this and twice their variation.
+/// Excess over the path's delay that shows a long queue: see [`RttEstimator::has_long_queue`].
 const LONG_QUEUE_DELAY: Duration = Duration::from_millis(5);
+
+/// Number of consecutive samples with such an excess, and one of more than twice their variation, after which the queue counts
+/// as long as well: about a second of a game. The queue of a fast link is short, but one that is never empty is full of what
+/// need not be sent.
 const STANDING_SAMPLES: u8 = 24;
 
 /// Number of consecutive acks that say nothing about the round-trip time before they are used nevertheless.
@@ -83,23 +67,11 @@ pub(crate) struct RttEstimator {
     variation: Duration,
     latest: Duration,
     min: Option<(Duration, Instant)>,
-    base: Option<Base>,
-    /// The smallest of the last complete [`RECENT_SAMPLES`], and of those since.
-    recent: [Duration; 2],
-    recent_count: u8,
-    /// The last samples, the newest at the end; zero before there are as many.
-    last: [Duration; LAST_SAMPLES],
-    recent_groups: u8,
+    base: BaseDelay,
+    recent: RecentSamples,
+    range: DelayRange,
     /// Number of samples in a row that show a queue, up to [`STANDING_SAMPLES`].
     standing: u8,
-    bursts: AckBursts,
-    /// The smallest and the largest of the last complete [`RECENT_SAMPLES`], before a time and since.
-    range: [[Duration; 2]; 2],
-    range_count: u8,
-    /// The smallest and the largest of all samples on this path.
-    extremes: [Duration; 2],
-    /// Number of those, up to the largest value.
-    samples: u8,
     /// Number of acks of resent messages since the last measurement, and the time of the first of them.
     ambiguous: u32,
     ambiguous_since: Option<Instant>,
@@ -113,18 +85,6 @@ pub(crate) struct RttEstimator {
     meter: RttMeter,
 }
 
-/// The delay of the path without a queue.
-#[derive(Clone, Copy, Debug)]
-struct Base {
-    delay: Duration,
-    /// The smallest sample since a time.
-    latest: Duration,
-    since: Instant,
-    /// The delay before a sample lowered it by more than `MAX_UNDOUBTED`, and the time of that.
-    before: Option<Duration>,
-    lowered_at: Instant,
-}
-
 impl RttEstimator {
     pub fn new() -> Self {
         Self {
@@ -132,17 +92,10 @@ impl RttEstimator {
             variation: Duration::ZERO,
             latest: ASSUMED_RTT,
             min: None,
-            base: None,
-            recent: [Duration::MAX; 2],
-            recent_count: 0,
-            last: [Duration::ZERO; _],
-            recent_groups: 0,
+            base: BaseDelay::default(),
+            recent: RecentSamples::default(),
+            range: DelayRange::default(),
             standing: 0,
-            bursts: AckBursts::default(),
-            range: [EMPTY_RANGE; 2],
-            range_count: 0,
-            extremes: EMPTY_RANGE,
-            samples: 0,
             ambiguous: 0,
             ambiguous_since: None,
             backoff: 0,
@@ -182,26 +135,14 @@ impl RttEstimator {
         if self.min.is_none_or(|(min, at)| rtt <= min || now.saturating_duration_since(at) > MIN_RTT_WINDOW) {
             self.min = Some((rtt, now));
         }
-        self.update_base(now, rtt);
+        self.base.add(now, rtt);
         let excess = rtt.saturating_sub(self.base() + self.frame_delay());
         let is_queued = excess > LONG_QUEUE_DELAY.max(2 * self.variation);
         self.standing = if is_queued { (self.standing + 1).min(STANDING_SAMPLES) } else { 0 };
-        let [min, max] = self.extremes;
-        self.extremes = [min.min(rtt), max.max(rtt)];
-        self.samples = self.samples.saturating_add(1);
-        if self.bursts.on_ack(now, rtt, longest, count) {
-            if self.recent_count >= RECENT_SAMPLES && self.recent_groups >= RECENT_GROUPS {
-                self.add_to_range(self.recent[1]);
-                self.recent = [self.recent[1], Duration::MAX];
-                self.recent_count = 0;
-                self.recent_groups = 0;
-            }
-            self.recent_groups = self.recent_groups.saturating_add(1);
+        self.range.add_sample(rtt);
+        if let Some(min) = self.recent.add(now, rtt, longest, count) {
+            self.range.add_recent_min(min);
         }
-        self.last.rotate_left(1);
-        self.last[LAST_SAMPLES - 1] = rtt;
-        self.recent[1] = self.recent[1].min(rtt);
-        self.recent_count = self.recent_count.saturating_add(1);
     }
 
     /// A message that was resent is acked; `rtt` is the time since its first transmission.
@@ -225,97 +166,49 @@ impl RttEstimator {
         }
     }
 
-    fn add_to_range(&mut self, delay: Duration) {
-        let [min, max] = self.range[1];
-        self.range[1] = [min.min(delay), max.max(delay)];
-        self.range_count += 1;
-        if self.range_count >= RANGE_COUNT {
-            self.range = [self.range[1], EMPTY_RANGE];
-            self.range_count = 0;
-        }
-    }
-
     /// Whether the delay has not changed lately: there is no queue, or it is always full.
-    pub fn is_calm(&self) -> Option<bool> {
-        let [[min, max], [later_min, later_max]] = self.range;
-        if max.is_zero() && self.range_count < 2 {
-            return None;
-        }
-        Some(self.is_narrow([min.min(later_min), max.max(later_max)]))
+    pub fn is_delay_constant(&self) -> Option<bool> {
+        self.range.is_constant(self.base())
     }
 
     /// Whether no sample so far differs from the others, which says less: a few can agree by chance.
-    pub fn seems_calm(&self) -> bool {
-        !self.extremes[1].is_zero() && self.is_narrow(self.extremes)
+    pub fn is_delay_constant_so_far(&self) -> bool {
+        self.range.is_constant_so_far(self.base())
     }
 
     /// Whether there are so many samples that it is no chance if all of them agree.
-    pub fn has_calm_samples(&self) -> bool {
-        self.samples >= CALM_SAMPLES && self.seems_calm()
-    }
-
-    fn is_narrow(&self, [min, max]: [Duration; 2]) -> bool {
-        max.saturating_sub(min) <= MAX_CALM.max(self.base() / MAX_CALM_SHARE)
-    }
-
-    fn update_base(&mut self, now: Instant, rtt: Duration) {
-        let first = Base { delay: rtt, latest: rtt, since: now, before: None, lowered_at: now };
-        let base = self.base.get_or_insert(first);
-        base.latest = base.latest.min(rtt);
-        if rtt < base.delay - base.delay / MAX_UNDOUBTED {
-            if base.before.is_none() || now.saturating_duration_since(base.lowered_at) > DOUBT_TIME {
-                base.before = Some(base.delay);
-            }
-            base.lowered_at = now;
-        }
-        base.delay = base.delay.min(rtt);
-        if now.saturating_duration_since(base.since) > MIN_RTT_WINDOW {
-            // A delay far below all samples of a whole window was measured on another path, or was forged.
-            base.delay = base.latest.min((base.delay + base.delay / BASE_DRIFT).max(base.latest / MAX_BASE_RATIO));
-            base.latest = rtt;
-            base.since = now;
-        }
+    pub fn is_delay_constant_with_enough_samples(&self) -> bool {
+        self.range.is_constant_with_enough_samples(self.base())
     }
 
     /// The first of two acks of a message was forged (W62). If it has lowered the path's delay, that is undone.
     pub fn on_forged_sample(&mut self, now: Instant, acks: RepeatedAck) {
-        let Some(base) = &mut self.base else { return };
-        // The second ack may be forged as well, so the delay never becomes longer than it was.
-        let Some(before) = base.before.filter(|before| base.delay < *before) else { return };
-        let doubt = DOUBT_TIME.max(DOUBT_ROUND_TRIPS * before);
-        if now.saturating_duration_since(base.lowered_at) <= doubt && acks.first <= base.delay * 9 / 8 {
-            base.delay = acks.second.min(before);
-            base.latest = base.delay;
-            base.since = now;
-            self.min = Some((base.delay, now));
-            self.smoothed = self.smoothed.map(|smoothed| smoothed.max(base.delay));
+        if let Some(delay) = self.base.on_forged_sample(now, acks) {
+            self.raise_estimates(now, delay);
         }
     }
 
-    /// A round trip takes at least `floor`, so a shorter delay of the path was forged, and `delay` is probably the true one. If that
-    /// is forged as well, the next genuine ack is faster.
+    /// A round trip takes at least `floor`, so a shorter delay of the path was forged, and `delay` is probably the true one. If
+    /// that is forged as well, the next genuine ack is faster.
     pub fn raise_base(&mut self, now: Instant, floor: Duration, delay: Duration) {
-        if let Some(base) = self.base.as_mut().filter(|base| base.delay < floor && delay >= floor) {
-            *base = Base { delay, latest: delay, since: now, before: None, lowered_at: now };
-            self.min = Some((delay, now));
-            self.smoothed = self.smoothed.map(|smoothed| smoothed.max(delay));
+        if self.base.raise(now, floor, delay) {
+            self.raise_estimates(now, delay);
         }
+    }
+
+    /// The path's delay was raised to `delay`, so no round trip is faster.
+    fn raise_estimates(&mut self, now: Instant, delay: Duration) {
+        self.min = Some((delay, now));
+        self.smoothed = self.smoothed.map(|smoothed| smoothed.max(delay));
     }
 
     /// Starts over on a new path. Nothing is known about it, but its delay is probably similar.
     pub fn forget_path(&mut self) {
         self.min = None;
-        self.base = None;
-        self.range = [EMPTY_RANGE; 2];
-        self.range_count = 0;
-        self.extremes = EMPTY_RANGE;
-        self.samples = 0;
-        self.last = [Duration::ZERO; _];
-        self.recent = [Duration::MAX; 2];
-        self.recent_count = 0;
-        self.recent_groups = 0;
+        self.base = BaseDelay::default();
+        self.recent = RecentSamples::default();
+        self.range = DelayRange::default();
         self.standing = 0;
-        self.bursts = AckBursts::default();
         self.backoff = 0;
     }
 
@@ -336,7 +229,7 @@ impl RttEstimator {
 
     /// The round-trip time for the statistics, if it was measured: the median of the last ones, without waiting on this side (W82).
     /// What was measured before a forgery was found may be too short.
-    pub fn shown(&self) -> Option<Duration> {
+    pub fn median(&self) -> Option<Duration> {
         self.meter.median().map(|median| median.max(self.base().saturating_sub(self.poll_interval)))
     }
 
@@ -346,6 +239,11 @@ impl RttEstimator {
 
     pub fn smoothed(&self) -> Duration {
         self.smoothed.unwrap_or(ASSUMED_RTT)
+    }
+
+    /// The same in seconds, and never zero.
+    pub fn smoothed_secs(&self) -> f64 {
+        self.smoothed().max(MIN_SAMPLE).as_secs_f64()
     }
 
     pub fn variation(&self) -> Duration {
@@ -359,34 +257,29 @@ impl RttEstimator {
 
     /// The delay of the path without a queue.
     pub fn base(&self) -> Duration {
-        self.base.map_or(self.smoothed(), |base| base.delay)
+        self.base.delay().unwrap_or(self.smoothed())
     }
 
     /// The minimum of the last round trips if all of them take much longer than the fastest of the last seconds, which then
     /// was that of a former path; otherwise the latter.
     pub fn recent_min(&self) -> Duration {
-        let [before, now] = self.recent;
-        let recent = before.min(now);
-        let is_slower = recent != Duration::MAX && recent > SLOWER_PATH * self.min();
-        if is_slower { recent } else { self.min() }
+        let min = self.min();
+        self.recent.min().filter(|recent| *recent > SLOWER_PATH * min).unwrap_or(min)
     }
 
     /// How much longer than without a queue a round trip takes now.
     pub fn queue_delay(&self) -> Duration {
-        let [before, now] = self.recent;
-        let recent = before.min(now);
-        if recent == Duration::MAX { Duration::ZERO } else { recent.saturating_sub(self.base()) }
+        self.recent.min().map_or(Duration::ZERO, |recent| recent.saturating_sub(self.base()))
     }
 
-    /// The excess delay by the last [`LAST_SAMPLES`] alone, which show a queue sooner, and jitter as well.
+    /// The excess delay by the last few samples alone, which show a queue sooner, and jitter as well.
     pub fn last_excess_delay(&self) -> Duration {
-        let min = self.last.iter().min().copied().unwrap_or_default();
-        min.saturating_sub(self.base() + self.frame_delay())
+        self.recent.last_min().saturating_sub(self.base() + self.frame_delay())
     }
 
     /// How long a round trip may wait for a frame, on this side and at the peer (W80).
     pub fn frame_delay(&self) -> Duration {
-        self.poll_interval + self.bursts.hold_time()
+        self.poll_interval + self.recent.hold_time()
     }
 
     /// How much longer than without a queue a round trip takes now, apart from waiting for a frame.
@@ -505,20 +398,20 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_was_measured_on_another_path_says_whether_this_one_is_calm() {
+    fn nothing_that_was_measured_on_another_path_says_whether_the_delay_of_this_one_is_constant() {
         let mut rtt = RttEstimator::new();
         let mut now = Instant::now();
         for number in 0..200 {
             now += ms(2);
             rtt.sample(now, ms(50 + number % 40));
         }
-        assert_eq!(rtt.is_calm(), Some(false));
+        assert_eq!(rtt.is_delay_constant(), Some(false));
         rtt.forget_path();
-        assert_eq!(rtt.is_calm(), None);
+        assert_eq!(rtt.is_delay_constant(), None);
         for _ in 0..40 {
             now += ms(2);
             rtt.sample(now, ms(50));
         }
-        assert_eq!(rtt.is_calm(), Some(true));
+        assert_eq!(rtt.is_delay_constant(), Some(true));
     }
 }

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 /// Number of samples. An odd one, so that the median is one of them.
 const SAMPLES: usize = 15;
 
-/// Time without a clear sample after which others are taken: first those of acks that may have waited, then those of messages that
-/// were resent, because all are resent before their acks can arrive (W75).
+/// Time without a clear sample after which those of acks that may have waited are taken.
 const STARVED_AFTER: Duration = Duration::from_secs(1);
+
+/// The same for those of messages that were resent, because all are resent before their acks can arrive (W75).
 const AMBIGUOUS_AFTER: Duration = Duration::from_secs(3);
 
 /// The last measured round trips.

@@ -4,6 +4,8 @@
 //! Messages in flight form a list in the order of transmission, so that overdue ones are at its head and an ack needs no
 //! search.
 
+mod acks;
+mod copies;
 mod in_flight;
 mod retention;
 mod skipped;
@@ -12,8 +14,6 @@ pub(crate) use in_flight::LossCount;
 pub(crate) use retention::Retention;
 
 use super::{
-    ack_effect::{AckEffect, AckedMessage, ReceivedAck, RepeatedAck},
-    arrival_evidence::ArrivalEvidence,
     congestion::DeliverySnapshot,
     datagram_ring::{DatagramRing, Span},
     loss_meter::LossMeter,
@@ -59,19 +59,30 @@ struct Message {
     is_overtaken: bool,
     /// Whether the peer has requested it after its ack.
     is_requested: bool,
-    /// Time from which on its bytes are obsolete: a resend then carries none.
-    discard_at: Option<Instant>,
-    /// The same as an age since the first transmission in microseconds; zero if there is none.
-    max_age_us: u32,
+    discard: Discard,
     /// Position of its last transmission in the order of all transmissions.
     order: u64,
-    first_sent_at: Instant,
-    sent_at: Instant,
-    acked_at: Instant,
+    times: Timeline,
     snapshot: Option<DeliverySnapshot>,
     /// Neighbours in the list of messages in flight.
     previous: Option<MessageNumber>,
     next: Option<MessageNumber>,
+}
+
+/// When its bytes become obsolete: a resend then carries none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Discard {
+    at: Option<Instant>,
+    /// The same as an age since the first transmission in microseconds; zero if there is none.
+    max_age_us: u32,
+}
+
+/// When a message was sent and acked.
+#[derive(Clone, Copy, Debug)]
+struct Timeline {
+    first_sent_at: Instant,
+    sent_at: Instant,
+    acked_at: Instant,
 }
 
 /// A message that is resent because the peer requested it.
@@ -222,12 +233,9 @@ impl SendBuffer {
             outcomes: TransmissionOutcomes::default(),
             is_overtaken: false,
             is_requested: false,
-            discard_at: None,
-            max_age_us,
+            discard: Discard { at: None, max_age_us },
             order: 0,
-            first_sent_at: now,
-            sent_at: now,
-            acked_at: now,
+            times: Timeline { first_sent_at: now, sent_at: now, acked_at: now },
             snapshot: None,
             previous: None,
             next: None,
@@ -264,7 +272,7 @@ impl SendBuffer {
     /// The oldest message that was sent and is not acked, and the time of its last transmission.
     pub fn oldest_sent(&self) -> Option<(MessageNumber, Instant)> {
         let message = self.get(self.oldest_unacked)?;
-        (message.transmissions > 0).then_some((self.oldest_unacked, message.sent_at))
+        (message.transmissions > 0).then_some((self.oldest_unacked, message.times.sent_at))
     }
 
     /// The newest message that was sent.
@@ -272,44 +280,6 @@ impl SendBuffer {
         (self.next_unsent != self.base)
             .then(|| self.next_unsent.plus(u32::MAX))
             .filter(|number| self.skipped != Some(*number))
-    }
-
-    /// The next scheduled copy that is due.
-    pub fn next_copy(&mut self, now: Instant) -> Option<MessageNumber> {
-        while let Some(&(at, number)) = self.copies.front() {
-            if self.get(number).is_some_and(|message| message.status == Status::InFlight) {
-                return (at <= now).then_some(number);
-            }
-            self.copies.pop_front();
-        }
-        None
-    }
-
-    /// The copy that [`next_copy`](Self::next_copy) returned was sent.
-    pub fn on_copy_sent(&mut self) {
-        if let Some((_, number)) = self.copies.pop_front()
-            && let Some(message) = self.get_mut(number)
-        {
-            message.is_copied |= message.transmissions == 1;
-            message.outcomes.on_sent();
-        }
-    }
-
-    /// The copy that [`next_copy`](Self::next_copy) returned is not sent.
-    pub fn cancel_copy(&mut self) {
-        self.copies.pop_front();
-    }
-
-    /// When the next copy is due.
-    pub fn copy_at(&self) -> Option<Instant> {
-        self.copies.front().map(|(at, _)| *at)
-    }
-
-    /// Schedules a copy of a message that was just sent.
-    pub fn schedule_copy(&mut self, at: Instant, number: MessageNumber) {
-        // The queue stays in the order of time: a copy may be a moment late, behind one that was scheduled before it.
-        let at = self.copies.back().map_or(at, |(last, _)| at.max(*last));
-        self.copies.push_back((at, number));
     }
 
     /// The length of a message's datagram.
@@ -326,23 +296,23 @@ impl SendBuffer {
     #[inline]
     pub fn discard_at(&mut self, number: MessageNumber, at: Instant) {
         if let Some(message) = self.get_mut(number) {
-            message.discard_at = Some(at);
+            message.discard.at = Some(at);
         }
     }
 
     /// Whether the bytes of a message are obsolete, and it still has them.
     pub fn is_discarded(&self, now: Instant, number: MessageNumber) -> bool {
         let Some(message) = self.get(number) else { return false };
-        let expires_at = message.first_sent_at + Duration::from_micros(message.max_age_us.into());
-        message.discard_at.is_some_and(|at| now >= at) || (message.max_age_us > 0 && now >= expires_at)
+        let Discard { at, max_age_us } = message.discard;
+        let expires_at = message.times.first_sent_at + Duration::from_micros(max_age_us.into());
+        at.is_some_and(|at| now >= at) || (max_age_us > 0 && now >= expires_at)
     }
 
     /// Replaces the datagram of a discarded message by a shorter one.
     pub fn replace(&mut self, number: MessageNumber, datagram: &[u8]) {
         let position = number.distance_from(self.base) as usize;
         let Some(message) = self.messages.get_mut(position) else { return };
-        message.discard_at = None;
-        message.max_age_us = 0;
+        message.discard = Discard::default();
         let before = message.span.len;
         self.ring.replace(&mut message.span, datagram);
         if message.status == Status::InFlight {
@@ -356,9 +326,9 @@ impl SendBuffer {
         let Some(message) = self.get_mut(number) else { return };
         let status = message.status;
         message.is_queued = false;
-        message.sent_at = now;
+        message.times.sent_at = now;
         if message.transmissions == 0 {
-            message.first_sent_at = now;
+            message.times.first_sent_at = now;
         }
         message.transmissions = message.transmissions.saturating_add(1);
         message.outcomes.on_sent();
@@ -388,86 +358,23 @@ impl SendBuffer {
         }
     }
 
-    /// The peer acks a message. Numbers that were never sent are ignored (S23).
-    pub fn on_ack(&mut self, ack: &mut ReceivedAck<'_>, number: MessageNumber) -> AckEffect {
-        let &mut ReceivedAck { now, numbers, newest, floor, min_resend_rtt, evidence_delay, ref mut repetitions_left } =
-            ack;
-        let position = number.distance_from(self.base) as usize;
-        let Some(message) = self.messages.get_mut(position) else { return AckEffect::None };
-        let status = message.status;
-        let since = now.saturating_duration_since(message.sent_at);
-        if matches!(status, Status::Unsent | Status::Acked) {
-            if status == Status::Acked && message.outcomes.is_open() && *repetitions_left > 0 {
-                *repetitions_left -= 1;
-                let evidence = ArrivalEvidence::of_repeated(number, numbers, newest);
-                message.outcomes.on_evidence(&mut self.loss, evidence, since >= evidence_delay);
-            }
-            return AckEffect::None;
-        }
-        let is_of_last = since >= min_resend_rtt;
-        let is_single = message.transmissions == 1;
-        let is_early = is_single && since < floor;
-        // The ack of a copied message is trusted: a second one would not show that the first was forged.
-        if is_early && !message.is_copied {
-            message.acked_at = now;
-            message.is_acked_early = true;
-            return AckEffect::Early(since);
-        }
-        let is_spurious_resend = message.transmissions == 2 && !is_of_last;
-        let is_spurious_loss = is_spurious_resend || (is_single && status == Status::Lost);
-        let acked = AckedMessage {
-            len: u64::from(message.span.len),
-            order: message.order,
-            rtt: (is_single && !is_early).then_some(since),
-            first_sent_at: message.first_sent_at,
-            is_overtaken: message.is_overtaken,
-            snapshot: message.snapshot.filter(|_| !is_early && (is_single || is_of_last)),
-            is_copied: message.is_copied,
-            are_all_lost: !is_single && !is_spurious_resend,
-            loss_sample: (message.is_single_loss || (is_single && !message.is_copied))
-                .then_some(message.is_single_loss && !is_spurious_loss),
-            is_spurious_resend,
-            is_spurious_loss,
-        };
-        let is_pair = is_single && message.is_copied;
-        message.outcomes.on_first_ack(&mut self.loss, is_pair, is_of_last);
-        if message.outcomes.is_open() {
-            message.outcomes.on_first_evidence(&mut self.loss, ArrivalEvidence::of_new(number, numbers));
-        }
-        message.status = Status::Acked;
-        message.acked_at = now;
-        message.is_queued = false;
-        if status == Status::InFlight {
-            self.unlink(number);
-            self.in_flight -= acked.len;
-        }
-        if acked.snapshot.is_some() {
-            self.newest_acked_order = self.newest_acked_order.max(acked.order);
-        }
-        while self.get(self.oldest_unacked).is_some_and(|message| message.status == Status::Acked) {
-            self.oldest_unacked = self.oldest_unacked.next();
-        }
-        AckEffect::Acked(acked)
-    }
-
-    /// The peer requests a message. It is resent, acked or not, but not twice within `min_interval` (S24, S25), only with credit
-    /// (W61), and if it was resent before, or sent after a higher number, only if the peer could have received that transmission
-    /// before it sent the request.
+    /// The peer requests a message. It is resent, acked or not, but not twice within half of the round-trip time `rtt` (S24, S25),
+    /// only with credit (W61), and if it was resent before, or sent after a higher number, only if the peer could have received
+    /// that transmission before it sent the request.
     pub fn on_request(
         &mut self,
         now: Instant,
         number: MessageNumber,
-        min_interval: Duration,
         rtt: Duration,
         credit: ResendCredit,
     ) -> Option<RequestedMessage> {
         let is_overtaken = self.sent_ahead.is_some_and(|ahead| number.is_before(ahead));
         let message = self.get_mut(number)?;
         let is_acked = message.status == Status::Acked;
-        let min_interval = if message.transmissions > 1 || is_overtaken { min_interval.max(rtt) } else { min_interval };
+        let min_interval = if message.transmissions > 1 || is_overtaken { rtt } else { rtt / 2 };
         if message.transmissions == 0
             || message.is_queued
-            || now.saturating_duration_since(message.sent_at) < min_interval
+            || now.saturating_duration_since(message.times.sent_at) < min_interval
             || !(match (is_acked, message.is_requested) {
                 (false, _) => credit.unacked,
                 (true, false) => credit.first,
@@ -485,29 +392,6 @@ impl SendBuffer {
         // The receiver waits for it, and may have no room for anything else that is to be resent.
         self.resends.push_front(number);
         Some(RequestedMessage { losses: LossCount::default(), len, is_acked })
-    }
-
-    /// Whether a number was never sent.
-    #[inline(always)]
-    pub fn is_unsent(&self, number: MessageNumber) -> bool {
-        // Everything before `next_unsent` was sent, except for the skipped one. That is almost every number that is acked.
-        (!number.is_before(self.next_unsent) || self.skipped == Some(number))
-            && match self.get(number) {
-                Some(message) => message.transmissions == 0,
-                None => !number.is_before(self.base),
-            }
-    }
-
-    /// The ack of a message that was acked before, if the message was sent only once, so that one of the two acks shows how
-    /// long the round trip took.
-    pub fn repeated_ack(&self, now: Instant, number: MessageNumber) -> Option<RepeatedAck> {
-        let message = self.get(number)?;
-        let was_acked = message.status == Status::Acked || message.is_acked_early;
-        let is_clear = was_acked && message.transmissions == 1 && !message.is_copied;
-        is_clear.then(|| RepeatedAck {
-            first: message.acked_at.saturating_duration_since(message.sent_at),
-            second: now.saturating_duration_since(message.sent_at),
-        })
     }
 
     fn get(&self, number: MessageNumber) -> Option<&Message> {

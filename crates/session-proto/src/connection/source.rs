@@ -1,21 +1,21 @@
 //! Late binding: a layer above decides what is sent when it can be sent, not when the application hands it over.
 //!
-//! Such a layer keeps its messages in queues of its own. Before each transmission it is asked for messages, and hands over no
+//! Such a layer keeps its messages in queues of its own. Before each transmission it is polled, and hands over no
 //! more than window and pacer admit at once. So the most urgent message is always the next, and nothing waits behind bulk.
 
 use super::{Connection, DirectBudget, State};
 use crate::SendError;
 use rallypoint_wire::session::{MAX_DATAGRAM, MessageNumber, channels::MESSAGE_HEADER};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// The state of the layer above: whether it has messages, and when it wants to be asked for them.
+/// The state of the layer above: whether it has messages, and when it wants to be polled.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Source {
     /// Messages wait for the window or the pacer: the connection is not short of something to send.
     pub has_backlog: bool,
-    /// When to ask for messages again, although nothing else happens.
+    /// When to poll it again, although nothing else happens.
     pub wake_at: Option<Instant>,
-    /// Nothing waits: messages are asked for only after [`Connection::wake_source`].
+    /// Nothing waits: it is polled only after [`Connection::wake_source`].
     pub is_idle: bool,
 }
 
@@ -67,12 +67,12 @@ impl Connection {
         if self.has_precedence(now) { 0 } else { self.urgent_budget(now, false) }
     }
 
-    /// Whether only messages may be sent that must not be late: others have to be resent now, or nothing comes back. Into a silence,
-    /// only what costs next to nothing is sent: it shows at once when the network is back.
+    /// Whether only messages may be sent that must not be late: others have to be resent now, or nothing comes back. Into a
+    /// silence, only what costs next to nothing is sent: it shows at once when the network is back.
     #[inline]
     pub(crate) fn has_precedence(&mut self, now: Instant) -> bool {
         (self.send.buffer.next_resend().is_some() && self.recovery.resend_at.is_none_or(|at| now >= at))
-            || (self.recovery.is_silent && !self.send.redundancy.is_thin())
+            || (self.recovery.is_silent && !self.send.redundancy.is_low_rate())
     }
 
     /// Whether the congestion window is full.
@@ -123,7 +123,7 @@ impl Connection {
             return 0;
         }
         let in_flight = self.send.buffer.in_flight();
-        if !self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, None)) {
+        if !self.send.pacer.refill_and_check(now, || self.congestion.pacing_rate(&self.rtt, None)) {
             return 0;
         }
         let left = self.congestion.room(in_flight);
@@ -132,19 +132,19 @@ impl Connection {
         left.min(self.send.pacer.credit()) as usize
     }
 
-    /// How much may be handed over before the layer is asked.
+    /// How much may be handed over before the layer is polled.
     #[inline]
     pub(crate) fn direct_budget(&mut self) -> &mut DirectBudget {
         &mut self.send.direct_budget
     }
 
-    /// Whether the layer above has to be asked for messages before something is sent.
+    /// Whether the layer above has to be polled before something is sent.
     #[inline]
     pub(crate) fn has_source_work(&self) -> bool {
         !self.send.source.is_idle
     }
 
-    /// The layer above has something to send or to report: it has to be asked.
+    /// The layer above has something to send or to report: it has to be polled.
     #[inline]
     pub(crate) fn wake_source(&mut self) {
         self.send.source.is_idle = false;
@@ -220,33 +220,6 @@ impl Connection {
         self.events.readable |= self.receive.buffer.is_readable();
     }
 
-    /// How much longer than without a queue a round trip takes now.
-    pub(crate) fn queue_delay(&self) -> Duration {
-        self.rtt.queue_delay()
-    }
-
-    /// The interval at which this side is polled: how long a datagram may wait to be read.
-    pub(crate) fn poll_interval(&self) -> Duration {
-        self.rtt.poll_interval()
-    }
-
-    pub(crate) fn rtt_variation(&self) -> Duration {
-        self.rtt.variation()
-    }
-
-    /// The round-trip time without a queue.
-    pub(crate) fn base_rtt(&self) -> Duration {
-        self.rtt.base()
-    }
-
-    pub(crate) fn smoothed_rtt(&self) -> Duration {
-        self.rtt.smoothed()
-    }
-
-    pub(crate) fn in_flight(&self) -> u64 {
-        self.send.buffer.in_flight()
-    }
-
     /// Whether there is room for a message that leaves some numbers of the window to others, which must not wait for an ack.
     #[inline]
     pub(crate) fn has_room_beside_urgent(&self) -> bool {
@@ -255,19 +228,10 @@ impl Connection {
             .has_room_for(1 + self.send.buffer.reserve() + (self.config.window / 16).max(MIN_URGENT_NUMBERS))
     }
 
-    /// Number of messages that are not acknowledged.
-    pub(crate) fn unacked(&self) -> usize {
-        self.send.buffer.unacked()
-    }
-
-    pub(crate) fn window(&self) -> u64 {
-        self.congestion.window()
-    }
-
     /// There is nothing to send that was handed over already, but the layer above has more.
     pub(super) fn wait_for_source(&mut self, now: Instant) {
         self.congestion.on_limited(0, false);
-        if !self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, None)) {
+        if !self.send.pacer.refill_and_check(now, || self.congestion.pacing_rate(&self.rtt, None)) {
             self.send.paced_until = Some(self.send.pacer.retry_at(self.congestion.pacing_rate(&self.rtt, None)));
         }
     }

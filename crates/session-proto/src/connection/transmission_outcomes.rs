@@ -49,8 +49,8 @@ impl TransmissionOutcomes {
         }
     }
 
-    /// What the first ack says beyond the first arrival: if the message was resent, that was the arrival of the last transmission, and
-    /// the others are of earlier ones that counted as lost.
+    /// What the first ack says beyond the first arrival: if the message was resent, that was the arrival of the last
+    /// transmission, and the others are of earlier ones that counted as lost.
     pub fn on_first_evidence(&mut self, meter: &mut LossMeter, evidence: ArrivalEvidence) {
         while self.arrived < evidence.arrivals && self.lost > 0 {
             self.arrived += 1;

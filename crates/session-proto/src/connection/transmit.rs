@@ -3,8 +3,9 @@
 use super::{
     Connection, SendSide, State,
     closing::{DISCONNECT_INTERVAL, PEER_CLOSE_PROBE_INTERVAL},
+    copy_budget::CopyBudget,
+    redundancy::Redundancy,
 };
-use crate::connection::redundancy::{CopyBudget, Redundancy};
 use rallypoint_machine::Transmit;
 use rallypoint_wire::session::{Control, MAX_DATAGRAM, MessageNumber, NumberListBuf};
 use std::time::Instant;
@@ -15,9 +16,11 @@ const MAX_BATCH_BYTES: usize = 60_000;
 /// Maximum number of unsent messages of a thin stream that are sent into a silence.
 const MAX_UNSENT_IN_SILENCE: usize = 32;
 
-/// Maximum number of unsent messages of a short backlog: four seconds of a game; and of a thin stream, which can only be a game
-/// that a crowded link has held up for longer. Without the help that a short backlog gets, it would be the last to catch up.
+/// Maximum number of unsent messages of a short backlog: four seconds of a game.
 const MAX_SHORT_BACKLOG: usize = 256;
+
+/// The same for a thin stream, which can only be a game that a crowded link has held up for longer. Without the help that a short
+/// backlog gets, it would be the last to catch up.
 const MAX_THIN_BACKLOG: usize = 1_024;
 
 /// Number of messages that wait from which acks do not repeat numbers: they pass the same link as the messages.
@@ -197,7 +200,7 @@ impl Connection {
         }
         while let Some(number) = self.send.buffer.next_copy(now) {
             let len = self.send.buffer.datagram_len(number);
-            if self.may_copy(now, number) && (self.is_lost_twice(number) || copies.admits(now, len)) {
+            if self.try_admit_copy(now, number) && (self.is_lost_twice(number) || copies.admits(now, len)) {
                 return Some((number, Transmission::Copy));
             }
             self.send.buffer.cancel_copy();
@@ -205,34 +208,13 @@ impl Connection {
         if let Some(number) = self.next_preceding(now) {
             return Some((number, Transmission::First));
         }
-        let is_silent = self.recovery.is_silent;
-        let resend = self.send.buffer.next_resend().filter(|_| !is_silent);
-        // Messages that seem to be lost may be acked at any moment if others of that kind just were.
-        let is_held = resend.is_some() && self.recovery.resend_at.is_some_and(|at| now < at);
-        if is_held {
-            self.send.paced_until = self.recovery.resend_at;
-        }
-        let (number, transmission) = match resend.filter(|_| !is_held) {
-            Some(number) => (number, Transmission::Resend),
-            None => match self.next_unsent() {
-                // Into a silence, only what costs next to nothing is sent: it shows at once when the network is back.
-                Some(number) if !is_silent || self.is_trickle() => (number, Transmission::First),
-                Some(_) => return None,
-                None if self.send.source.has_backlog => {
-                    self.wait_for_source(now);
-                    return None;
-                }
-                None => {
-                    self.congestion.on_app_limited(self.send.buffer.in_flight());
-                    return None;
-                }
-            },
-        };
+        let (number, transmission) = self.next_candidate(now)?;
         // An acked message is resent only on request, within the budget of requests (W61).
-        if transmission == Transmission::Resend && (self.recovery.burst > 0 || self.send.buffer.is_acked(number)) {
+        if transmission == Transmission::Resend && (self.recovery.burst_bytes > 0 || self.send.buffer.is_acked(number))
+        {
             return Some((number, transmission));
         }
-        self.recovery.burst = 0;
+        self.recovery.burst_bytes = 0;
         if !self.fits_window(number) {
             let is_held_back = self.fits_congestion_window(number);
             self.congestion.on_limited(self.send.short_backlog(), is_held_back);
@@ -250,13 +232,41 @@ impl Connection {
         Some((number, transmission))
     }
 
+    /// The message that is next to wait for the window and the pacer.
+    #[inline]
+    fn next_candidate(&mut self, now: Instant) -> Option<(MessageNumber, Transmission)> {
+        let is_silent = self.recovery.is_silent;
+        let resend = self.send.buffer.next_resend().filter(|_| !is_silent);
+        // Messages that seem to be lost may be acked at any moment if others of that kind just were.
+        let is_held = resend.is_some() && self.recovery.resend_at.is_some_and(|at| now < at);
+        if is_held {
+            self.send.paced_until = self.recovery.resend_at;
+        }
+        match resend.filter(|_| !is_held) {
+            Some(number) => Some((number, Transmission::Resend)),
+            None => match self.next_unsent() {
+                // Into a silence, only what costs next to nothing is sent: it shows at once when the network is back.
+                Some(number) if !is_silent || self.is_trickle() => Some((number, Transmission::First)),
+                Some(_) => None,
+                None if self.send.source.has_backlog => {
+                    self.wait_for_source(now);
+                    None
+                }
+                None => {
+                    self.congestion.on_app_limited(self.send.buffer.in_flight());
+                    None
+                }
+            },
+        }
+    }
+
     /// Whether a message of a download was lost twice. Everything after it waits for it, so its copy needs no budget.
     fn is_lost_twice(&self, number: MessageNumber) -> bool {
         self.send.buffer.transmissions(number) > 2 && !self.is_thin()
     }
 
     /// Whether a copy may be sent: window and pacer would admit a message, and there is no queue that it would lengthen.
-    fn may_copy(&mut self, now: Instant, number: MessageNumber) -> bool {
+    fn try_admit_copy(&mut self, now: Instant, number: MessageNumber) -> bool {
         if self.rtt.has_long_queue() {
             self.send.redundancy.on_queue(now);
             return false;
@@ -267,7 +277,7 @@ impl Connection {
     /// Whether the pacer admits a message.
     pub(super) fn is_pacer_ready(&mut self, now: Instant) -> bool {
         let offered = self.send.backlog_rate();
-        self.send.pacer.is_ready(now, || self.congestion.pacing_rate(&self.rtt, offered))
+        self.send.pacer.refill_and_check(now, || self.congestion.pacing_rate(&self.rtt, offered))
     }
 
     /// Whether the congestion window, and the limit by delay (W123), have room for a message. A single one always fits: the pacer
@@ -287,7 +297,7 @@ impl Connection {
         if !self.congestion.is_limited() {
             return Some(0);
         }
-        let is_game = self.send.redundancy.is_thin();
+        let is_game = self.send.redundancy.is_low_rate();
         is_game.then(|| self.send.short_backlog()).filter(|&backlog| backlog > 0)
     }
 
@@ -327,38 +337,28 @@ impl Connection {
 
     /// Whether the unsent messages are recent ones of a thin stream, and not the rest of something large.
     fn is_trickle(&self) -> bool {
-        self.send.redundancy.is_thin() && self.send.buffer.unsent() <= MAX_UNSENT_IN_SILENCE
+        self.send.redundancy.is_low_rate() && self.send.buffer.unsent() <= MAX_UNSENT_IN_SILENCE
     }
 
     fn on_sent(&mut self, now: Instant, number: MessageNumber, transmission: Transmission, len: usize) {
-        // Acked messages that are resent on request have a budget of their own, and bypass the pacer: the stream would wait for them.
+        // Acked messages that are resent on request have a budget of their own, and bypass the pacer: the stream would wait for
+        // them.
         if transmission != Transmission::Resend || !self.send.buffer.is_acked(number) {
             self.send.pacer.on_send(len);
         }
-        if transmission == Transmission::Copy {
-            self.send.buffer.on_copy_sent();
-            self.send.redundancy.on_copy(now, len);
-            self.send.direct_budget.invalidate();
-            self.stats.copies += 1;
-            return;
-        }
         match transmission {
-            Transmission::First => {
-                self.path.on_sent(number);
-                self.recovery.rebind_probe = false;
-                // A message without bytes that is missing is requested when the next one arrives.
-                let is_empty = len <= MAX_DATAGRAM - self.max_message();
-                self.liveness.tail_resends = if is_empty { 0 } else { TAIL_RESENDS };
-                self.liveness.awaiting_ack_since.get_or_insert(now);
-                self.liveness.last_proof = now;
-                self.liveness.may_be_misrouted = false;
+            Transmission::Copy => {
+                self.send.buffer.on_copy_sent();
+                self.send.redundancy.on_copy(now, len);
+                self.send.direct_budget.invalidate();
+                self.stats.copies += 1;
+                return;
             }
-            _ if self.recovery.probe_oldest => self.recovery.probe_oldest = false,
-            _ if self.recovery.probe_next => self.recovery.probe_next = false,
-            _ => self.recovery.rebind_resend = None,
+            Transmission::First => self.on_first_sent(now, number, len),
+            Transmission::Resend => self.clear_probe(),
         }
         self.recovery.unanswered_since.get_or_insert(now);
-        self.recovery.burst = self.recovery.burst.saturating_sub(len);
+        self.recovery.burst_bytes = self.recovery.burst_bytes.saturating_sub(len);
         let in_flight = self.send.buffer.in_flight();
         if in_flight == 0 && transmission == Transmission::First && self.send.buffer.oldest_sent().is_none() {
             self.on_progress(now);
@@ -367,28 +367,55 @@ impl Connection {
         self.send.delay_limit.on_send();
         let snapshot = self.congestion.on_send(now, in_flight, len as u64);
         self.send.buffer.on_sent(now, number, snapshot);
-        match transmission {
-            Transmission::First => {
-                self.send.precedence.on_first();
-                self.send.redundancy.on_send(now, len);
-            }
-            _ => {
-                self.send.precedence.on_resend();
-                self.send.direct_budget.invalidate();
-                self.stats.resends += 1;
-            }
-        }
         let is_resend = transmission == Transmission::Resend;
+        if is_resend {
+            self.send.precedence.on_resend();
+            self.send.direct_budget.invalidate();
+            self.stats.resends += 1;
+        } else {
+            self.send.precedence.on_first();
+            self.send.redundancy.on_send(now, len);
+        }
+        if self.is_copy_useful(now, number, len, is_resend) {
+            self.send.buffer.schedule_copy(now + Redundancy::copy_delay(self.rtt.min()), number);
+        }
+    }
+
+    /// A message is sent for the first time.
+    #[inline]
+    fn on_first_sent(&mut self, now: Instant, number: MessageNumber, len: usize) {
+        self.path.on_sent(number);
+        self.recovery.rebind_probe = false;
+        // A message without bytes that is missing is requested when the next one arrives.
+        let is_empty = len <= MAX_DATAGRAM - self.max_message();
+        self.liveness.tail_resends = if is_empty { 0 } else { TAIL_RESENDS };
+        self.liveness.awaiting_ack_since.get_or_insert(now);
+        self.liveness.last_proof = now;
+        self.liveness.may_be_misrouted = false;
+    }
+
+    /// The resend that [`next_probe`](Self::next_probe) returned, if it did, is sent.
+    #[inline]
+    fn clear_probe(&mut self) {
+        if self.recovery.probe_oldest {
+            self.recovery.probe_oldest = false;
+        } else if self.recovery.probe_next {
+            self.recovery.probe_next = false;
+        } else {
+            self.recovery.rebind_resend = None;
+        }
+    }
+
+    /// Whether a message that was just sent is to be sent a second time.
+    #[inline]
+    fn is_copy_useful(&self, now: Instant, number: MessageNumber, len: usize, is_resend: bool) -> bool {
         // A message that was lost twice delays everything after it: one more copy costs little on a path without a queue.
         let is_lost_again =
             is_resend && self.is_lost_twice(number) && !self.recovery.is_silent && !self.rtt.has_queue();
-        let is_copied = is_lost_again
+        is_lost_again
             || (!self.recovery.is_silent
                 && !self.congestion.is_limited()
-                && self.send.redundancy.should_copy(now, len, is_resend));
-        if is_copied {
-            self.send.buffer.schedule_copy(now + Redundancy::copy_delay(self.rtt.min()), number);
-        }
+                && self.send.redundancy.should_copy(now, len, is_resend))
     }
 }
 
@@ -397,7 +424,7 @@ impl SendSide {
     /// zero otherwise.
     fn short_backlog(&self) -> usize {
         let unsent = self.buffer.unsent();
-        let max = if self.redundancy.is_thin() { MAX_THIN_BACKLOG } else { MAX_SHORT_BACKLOG };
+        let max = if self.redundancy.is_low_rate() { MAX_THIN_BACKLOG } else { MAX_SHORT_BACKLOG };
         if unsent <= max && !self.source.has_backlog { unsent + 1 } else { 0 }
     }
 

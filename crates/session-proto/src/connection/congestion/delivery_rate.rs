@@ -81,8 +81,8 @@ impl DeliveryRate {
         self.delivered_at = now;
     }
 
-    /// Whether the ack of this datagram, the newest of those that an ack names, ends the round.
-    pub fn ends_round(&mut self, newest: DeliverySnapshot) -> bool {
+    /// This is the newest of the datagrams that an ack names. Returns whether that ends the round.
+    pub fn on_newest_ack(&mut self, newest: DeliverySnapshot) -> bool {
         self.first_sent_at = self.first_sent_at.max(newest.sent_at);
         newest.delivered >= self.round_ends_at
     }

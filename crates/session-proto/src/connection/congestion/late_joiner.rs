@@ -6,7 +6,7 @@
 use crate::connection::rtt::RttEstimator;
 use std::time::Duration;
 
-/// Congestion events at which a late joiner shrinks its window only a little.
+/// Congestion events at which a late joiner shrinks only to `FIRST_FACTOR`.
 const MILD_EVENTS: u8 = 6;
 /// Window in bytes below which the rule does not apply: a small share grows quickly.
 const MIN_WINDOW: f64 = 100_000.0;

@@ -1,19 +1,31 @@
 //! Loss rates of the last rounds: random loss takes the same share of whatever is sent, and a share that has grown is congestion
 //! (W73).
 
-/// Number of loss rates that are remembered, each measured over at least a round and `MIN_LOSS_SAMPLE` datagrams. A loss rate
-/// above `MAX_LOSS_RATIO` times the smallest of them plus `MAX_LOSS_INCREASE`, and `DEVIATIONS` standard deviations, is congestion.
+use rallypoint_wire::session::MAX_DATAGRAM;
+
+/// Number of loss rates that are remembered.
 const LOSS_SAMPLES: usize = 8;
+
+/// Smallest number of datagrams over which each is measured; it takes at least a round.
 const MIN_LOSS_SAMPLE: u32 = 64;
+
+/// A loss rate above this many times the smallest of them, plus the following two values, is congestion.
 const MAX_LOSS_RATIO: f64 = 2.0;
+
+/// How much the loss rate may grow in addition: networks differ from one moment to the next.
 const MAX_LOSS_INCREASE: f64 = 0.05;
+
+/// Number of standard deviations by which chance may raise it further.
 const DEVIATIONS: f64 = 2.0;
 
 /// A loss rate above this is congestion in any case: no network that is worth playing on loses as much at random.
 const MAX_RANDOM_LOSS: f64 = 0.35;
 
-/// Number of lost datagrams that are congestion in any case if fewer, but not none, were acked meanwhile.
+/// Smallest number of datagrams of which most are lost that is congestion in any case, if some were acked meanwhile.
 const HEAVY_SAMPLE: u32 = 12;
+
+/// Bytes of the window for each datagram of such a sample, two datagrams: it has to be half of the window.
+const HEAVY_SAMPLE_SHARE: f64 = 2.0 * MAX_DATAGRAM as f64;
 
 /// Loss rates of the last rounds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,24 +55,24 @@ impl LossHistory {
         }
         let loss = f64::from(self.lost) / f64::from(total);
         // Without earlier samples there is nothing to compare with.
-        let floor = if self.count == 0 { MAX_RANDOM_LOSS } else { self.floor() };
+        let min_rate = if self.count == 0 { MAX_RANDOM_LOSS } else { self.min_rate() };
         self.samples[self.count % LOSS_SAMPLES] = loss;
         self.count += 1;
         self.discard_sample();
-        let limit = MAX_LOSS_RATIO * floor + MAX_LOSS_INCREASE;
+        let limit = MAX_LOSS_RATIO * min_rate + MAX_LOSS_INCREASE;
         let with_deviation = |rate: f64| rate + DEVIATIONS * (rate * (1.0 - rate).max(0.0) / f64::from(total)).sqrt();
         Some(LossSample { loss, limit: with_deviation(limit), max: with_deviation(MAX_RANDOM_LOSS) })
     }
 
     /// The smallest of the last loss rates: random loss, for lack of a better estimate.
-    pub fn floor(&self) -> f64 {
+    pub fn min_rate(&self) -> f64 {
         let known = &self.samples[..self.count.min(LOSS_SAMPLES)];
         known.iter().copied().reduce(f64::min).unwrap_or_default().min(MAX_RANDOM_LOSS)
     }
 
     /// Whether most datagrams of the current sample are lost.
     pub fn is_heavy(&self, window: f64) -> bool {
-        let min = HEAVY_SAMPLE.max((window / 1_016.0) as u32);
+        let min = HEAVY_SAMPLE.max((window / HEAVY_SAMPLE_SHARE) as u32);
         self.acked + self.lost >= min && (1..self.lost).contains(&self.acked)
     }
 

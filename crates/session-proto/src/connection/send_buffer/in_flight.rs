@@ -33,8 +33,8 @@ impl SendBuffer {
             let Some(message) = self.get(number) else { break };
             let acked_later = self.newest_acked_order.saturating_sub(message.order);
             let is_lost = acked_later >= threshold
-                || (acked_later > 0 && now >= message.sent_at + loss_delay)
-                || now >= message.sent_at + timeout;
+                || (acked_later > 0 && now >= message.times.sent_at + loss_delay)
+                || now >= message.times.sent_at + timeout;
             if !is_lost {
                 break;
             }
@@ -56,7 +56,7 @@ impl SendBuffer {
     pub fn loss_detection_at(&self, loss_delay: Duration, timeout: Duration) -> Option<Instant> {
         let message = self.get(self.first_in_flight?)?;
         let is_passed = self.newest_acked_order > message.order;
-        Some(message.sent_at + if is_passed { loss_delay.min(timeout) } else { timeout })
+        Some(message.times.sent_at + if is_passed { loss_delay.min(timeout) } else { timeout })
     }
 
     pub(super) fn declare_lost(&mut self, number: MessageNumber, is_first_of_event: bool) -> LossCount {

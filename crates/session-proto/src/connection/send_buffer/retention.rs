@@ -44,6 +44,6 @@ impl SendBuffer {
             return None;
         }
         let after = if is_shortened { retention.shortened.min(retention.after) } else { retention.after };
-        (message.status == Status::Acked && !message.is_queued).then(|| message.acked_at + after)
+        (message.status == Status::Acked && !message.is_queued).then(|| message.times.acked_at + after)
     }
 }
