@@ -47,7 +47,7 @@ pub struct MessageId {
 #[derive(Debug)]
 pub(super) struct QueuedMessage {
     message: StoredMessage,
-    /// Its position in the channel: that of the first transmission, in a channel whose messages may be dropped.
+    /// Its position in the channel: that of the first transmission, in a droppable channel.
     pub number: u64,
     /// Number of fragments that were sent.
     pub fragments_sent: u16,

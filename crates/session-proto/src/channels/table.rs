@@ -5,7 +5,7 @@ use rallypoint_wire::session::channels::{
 };
 use std::time::Duration;
 
-/// Largest message of a channel whose messages may be dropped: such messages are meant to be small, and one lost datagram
+/// Largest message of a droppable channel: such messages are meant to be small, and one lost datagram
 /// makes the whole message late.
 const MAX_DROPPABLE: usize = 65_536;
 

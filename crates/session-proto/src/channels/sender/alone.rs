@@ -3,7 +3,7 @@
 use super::{FillState, Sender};
 use crate::{
     Connection,
-    channels::{bulk_limit::BulkAdmission, priority_group::bit},
+    channels::{priority_group::bit, reliable_limit::ReliableAdmission},
 };
 use rallypoint_wire::session::{MAX_DATAGRAM, channels::message_header};
 use std::time::Instant;
@@ -18,7 +18,7 @@ impl Sender {
     /// Hands over messages of the only channel with messages that wait, as long as each is alone in its payload: nothing has to be
     /// chosen or packed. Those are most messages of whatever keeps the network busy, and the only position of a frame.
     pub(super) fn fill_alone(&mut self, now: Instant, connection: &mut Connection, state: &mut FillState) {
-        let Self { channels, waiting, reliable, bulk_channels, bulk, traffic, .. } = self;
+        let Self { channels, waiting, reliable, delay_limited, reliable_limit, traffic, .. } = self;
         if !waiting.is_power_of_two() {
             return;
         }
@@ -26,17 +26,17 @@ impl Sender {
         let Some(channel) = channels.get_mut(position).filter(|channel| channel.rate.is_none()) else { return };
         let size = connection.max_message();
         if *waiting & *reliable == 0 {
-            if self.urgent.is_unlimited() && state.admits(connection) {
-                self.fill_urgent_alone(now, connection, state, position);
+            if self.droppable_limit.is_unlimited() && state.admits(connection) {
+                self.fill_droppable_alone(now, connection, state, position);
             }
             return;
         }
         // One that goes before all others is not limited by delay, which is left to the general case.
-        if *waiting & *bulk_channels == 0 && traffic.is_active() {
+        if *waiting & *delay_limited == 0 && traffic.is_active() {
             return;
         }
         while state.admits(connection)
-            && state.check_bulk(connection, bulk, traffic) == BulkAdmission::Admitted
+            && state.check_reliable(connection, reliable_limit, traffic) == ReliableAdmission::Admitted
             && let Some((number, message)) = channel.front_alone(size)
         {
             let header = message_header(channel.index, number as u16);
@@ -52,8 +52,14 @@ impl Sender {
         }
     }
 
-    /// [`fill_alone`](Self::fill_alone) with a single message of a channel that is not reliable.
-    fn fill_urgent_alone(&mut self, now: Instant, connection: &mut Connection, state: &mut FillState, position: usize) {
+    /// [`fill_alone`](Self::fill_alone) with a single droppable message.
+    fn fill_droppable_alone(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+        state: &mut FillState,
+        position: usize,
+    ) {
         let Self { channels, waiting, traffic, newest, .. } = self;
         let size = connection.max_message();
         let Some(channel) = channels.get_mut(position).filter(|channel| channel.is_single(size)) else { return };

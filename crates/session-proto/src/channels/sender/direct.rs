@@ -14,9 +14,9 @@ const MIN_LARGE: usize = MAX_TO_CLIENT / 2;
 /// Number of polls with a single message each after which small messages are not expected to share a payload.
 pub(super) const MAX_SINGLE_MESSAGE_POLLS: u8 = 64;
 
-/// Messages that must not be late and were handed over without a queue. They are counted together: it takes fewer instructions.
+/// Droppable messages that were handed over without a queue. They are counted together: it takes fewer instructions.
 #[derive(Debug, Default)]
-pub(super) struct DirectUrgent {
+pub(super) struct DirectDroppable {
     /// Bytes of their datagrams, and those of the largest.
     bytes: u32,
     largest: u32,
@@ -26,7 +26,7 @@ pub(super) struct DirectUrgent {
     last_at: Option<Instant>,
 }
 
-impl DirectUrgent {
+impl DirectDroppable {
     #[inline]
     fn on_sent(&mut self, now: Instant, size: usize) {
         self.bytes += size as u32;
@@ -48,8 +48,8 @@ impl Sender {
     }
 
     /// Hands a message for which [`may_send_directly`](Self::may_send_directly) holds over to the connection without a queue, if that
-    /// would send it at once anyway and nothing waits. Reliable messages wait in their queue while a channel is in use whose
-    /// messages must not be late.
+    /// would send it at once anyway and nothing waits. Reliable messages wait in their queue while a droppable
+    /// channel is in use.
     #[inline(always)]
     pub fn send_directly(
         &mut self,
@@ -91,10 +91,11 @@ impl Sender {
         let own = self.channels.get_mut(usize::from(channel.get()))?;
         let position = own.next_direct(message.len())?;
         let is_reliable = own.mode.is_reliable();
-        if is_reliable && (self.traffic.is_active() || self.direct_urgent.last_at.is_some()) {
+        if is_reliable && (self.traffic.is_active() || self.direct_droppable.last_at.is_some()) {
             return None;
         }
-        if !is_reliable && (!self.is_urgent_direct || own.newest_payload.is_some_and(|last| connection.is_unsent(last)))
+        if !is_reliable
+            && (!self.is_droppable_direct || own.newest_payload.is_some_and(|last| connection.is_unsent(last)))
         {
             return None;
         }
@@ -107,7 +108,7 @@ impl Sender {
         connection.direct_budget().set_left(budget.saturating_sub(charge));
         let id = own.on_sent_directly();
         if !is_reliable {
-            self.direct_urgent.on_sent(now, size);
+            self.direct_droppable.on_sent(now, size);
             if own.mode == ChannelMode::Sequenced {
                 let replaced = own.newest_payload.replace(connection.last_number());
                 self.supersede(now, connection, channel, replaced);
@@ -116,25 +117,26 @@ impl Sender {
         Some(id)
     }
 
-    /// Determines what would be sent at once, and whether messages that must not be late are held back. Returns none if that is
+    /// Determines what would be sent at once, and whether droppable messages are held back. Returns none if that is
     /// less than a datagram.
     #[inline(never)]
     fn renew_direct_budget(&mut self, now: Instant, connection: &mut Connection) -> Option<usize> {
         if connection.direct_budget().is_current() {
             return None;
         }
-        self.count_direct_urgent();
+        self.count_direct_droppable();
         self.direct_overhead = MAX_DATAGRAM - connection.max_message() + MESSAGE_HEADER;
-        self.is_urgent_direct = self.urgent.stays_unlimited(now, connection);
+        self.is_droppable_direct = self.droppable_limit.stays_unlimited(now, connection);
         let budget = connection.send_budget(now);
         connection.direct_budget().renew(budget);
         (budget >= MAX_DATAGRAM).then_some(budget)
     }
 
-    /// Counts the messages that must not be late and were handed over since the last time.
-    pub(super) fn count_direct_urgent(&mut self) {
-        if let DirectUrgent { bytes, largest, sends, last_at: Some(at) } = std::mem::take(&mut self.direct_urgent) {
-            self.urgent.on_offers(at, bytes as usize, sends);
+    /// Counts the droppable messages that were handed over since the last time.
+    pub(super) fn count_direct_droppable(&mut self) {
+        if let DirectDroppable { bytes, largest, sends, last_at: Some(at) } = std::mem::take(&mut self.direct_droppable)
+        {
+            self.droppable_limit.on_offers(at, bytes as usize, sends);
             self.traffic.on_sent(at, largest as usize);
         }
     }
