@@ -226,12 +226,12 @@ impl SendChannel {
 
     /// The position and the bytes of the next message, if it may be sent and shares its payload with no other of this reliable
     /// channel. `limit`: maximum length of a payload.
-    pub fn front_alone(&self, limit: usize) -> Option<(u64, &[u8])> {
+    pub fn front_single(&self, limit: usize) -> Option<(u64, &[u8])> {
         let front = self.front().filter(|front| front.fragments_sent == 0)?;
         let length = front.len();
         let shares = |next: &QueuedMessage| messages_share_payload(limit, length, next.len());
-        let is_alone = length + MESSAGE_HEADER <= limit && !self.queue.get(1).is_some_and(shares);
-        is_alone.then(|| (front.number, self.store.oldest(&front.message)))
+        let is_single = length + MESSAGE_HEADER <= limit && !self.queue.get(1).is_some_and(shares);
+        is_single.then(|| (front.number, self.store.oldest(&front.message)))
     }
 
     /// Whether the only message that waits fits into a payload of at most `limit` bytes, and no part of it was sent.

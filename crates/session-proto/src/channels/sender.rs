@@ -1,8 +1,8 @@
 //! Decides what is sent next: queues, priorities, rates, and the packing of messages into payloads.
 
-mod alone;
 mod direct;
 mod fill_state;
+mod single;
 
 use super::{
     ChannelFault, ChannelIndex, ChannelMode, ChannelTable, MessageId,
@@ -236,11 +236,11 @@ impl Sender {
         let size = connection.max_message();
         let mut state = FillState::new(now, connection, self.waiting_droppable(), allowance);
         if replies.is_empty() {
-            let is_lone = self.has_lone_message(size);
-            self.fill_alone(now, connection, &mut state);
+            let is_single = self.has_single_message(size);
+            self.fill_single(now, connection, &mut state);
             if self.is_empty() {
                 self.single_message_polls =
-                    if is_lone { (self.single_message_polls + 1).min(MAX_SINGLE_MESSAGE_POLLS) } else { 0 };
+                    if is_single { (self.single_message_polls + 1).min(MAX_SINGLE_MESSAGE_POLLS) } else { 0 };
                 return source;
             }
         }

@@ -141,7 +141,7 @@ impl Sender {
         }
     }
 
-    /// A newer message of a sequenced channel was handed over. `replaced`: the payload of the last one, if that was alone in it.
+    /// A newer message of a sequenced channel was handed over. `replaced`: the payload of the last one, if it contained only that.
     #[inline(always)]
     fn supersede(
         &mut self,

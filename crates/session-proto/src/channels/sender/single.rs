@@ -1,4 +1,4 @@
-//! Messages that wait and are alone in their payloads.
+//! Messages of which each fills a payload by itself.
 
 use super::{FillState, Sender};
 use crate::{
@@ -10,14 +10,14 @@ use std::time::Instant;
 
 impl Sender {
     /// Whether what waits is a single message, without fragments.
-    pub(super) fn has_lone_message(&self, limit: usize) -> bool {
+    pub(super) fn has_single_message(&self, limit: usize) -> bool {
         let position = self.waiting.trailing_zeros() as usize;
         self.waiting.is_power_of_two() && self.channels.get(position).is_some_and(|channel| channel.is_single(limit))
     }
 
-    /// Hands over messages of the only channel with messages that wait, as long as each is alone in its payload: nothing has to be
-    /// chosen or packed. Those are most messages of whatever keeps the network busy, and the only position of a frame.
-    pub(super) fn fill_alone(&mut self, now: Instant, connection: &mut Connection, state: &mut FillState) {
+    /// Sends messages of the only waiting channel while each fills a payload by itself, so that nothing has to be chosen or packed.
+    /// This is the common case for downloads and for one position per frame.
+    pub(super) fn fill_single(&mut self, now: Instant, connection: &mut Connection, state: &mut FillState) {
         let Self { channels, waiting, reliable, delay_limited, reliable_limit, traffic, .. } = self;
         if !waiting.is_power_of_two() {
             return;
@@ -27,7 +27,7 @@ impl Sender {
         let size = connection.max_message();
         if *waiting & *reliable == 0 {
             if self.droppable_limit.is_unlimited() && state.admits(connection) {
-                self.fill_droppable_alone(now, connection, state, position);
+                self.fill_single_droppable(now, connection, state, position);
             }
             return;
         }
@@ -37,7 +37,7 @@ impl Sender {
         }
         while state.admits(connection)
             && state.check_reliable(connection, reliable_limit, traffic) == ReliableAdmission::Admitted
-            && let Some((number, message)) = channel.front_alone(size)
+            && let Some((number, message)) = channel.front_single(size)
         {
             let header = message_header(channel.index, number as u16);
             let sent = header.len() + message.len() + MAX_DATAGRAM - size;
@@ -52,8 +52,8 @@ impl Sender {
         }
     }
 
-    /// [`fill_alone`](Self::fill_alone) with a single droppable message.
-    fn fill_droppable_alone(
+    /// [`fill_single`](Self::fill_single) with a single droppable message.
+    fn fill_single_droppable(
         &mut self,
         now: Instant,
         connection: &mut Connection,
