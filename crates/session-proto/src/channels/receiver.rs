@@ -290,7 +290,7 @@ impl Receiver {
                 let Self { channels, ready, memory, fragment, .. } = self;
                 let known = find(channels, channel)?;
                 let fragment = Fragment { sequence, index, count, body, size: *fragment };
-                known.handle_fragment(fragment, &mut Output { ready, memory })?;
+                known.handle_fragment(fragment, &mut Output { channel, ready, memory })?;
                 if let Some(sequence) = known.take_credit() {
                     replies.push_credit(channel, sequence);
                 }
@@ -317,14 +317,14 @@ impl Receiver {
     ) -> Result<bool, ChannelFault> {
         let Self { channels, ready, memory, .. } = self;
         let known = find(channels, channel)?;
-        let (delivery, number) = known.handle_message(sequence, body, &mut Output { ready, memory })?;
+        let delivery = known.handle_message(sequence, body, &mut Output { channel, ready, memory })?;
         if let Some(sequence) = known.take_credit() {
             replies.push_credit(channel, sequence);
         }
-        if delivery == Delivery::Later {
+        let Delivery::Now { number } = delivery else {
             self.check_memory()?;
             return Ok(false);
-        }
+        };
         if known.has_receipts {
             replies.push_receipt(channel, number)?;
         }
