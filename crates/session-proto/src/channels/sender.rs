@@ -25,7 +25,7 @@ use rallypoint_wire::session::{
     ClientData, MAX_DATAGRAM, MessageNumber,
     channels::{FRAGMENT_HEADER, MESSAGE_HEADER, RecordWriter, Sequences},
 };
-use std::{collections::VecDeque, time::Instant};
+use std::{collections::VecDeque, ops::ControlFlow, time::Instant};
 
 /// Maximum number of receipts that wait to be polled. A correct peer sends at most one per message.
 const MAX_RECEIPTS: usize = 1 << 16;
@@ -224,19 +224,11 @@ impl Sender {
         if self.waiting & self.expiring != 0 {
             self.expire_waiting(now);
         }
-        let mut source = Source::default();
-        // Reliable messages of this session yield first.
-        let is_droppable_limited = self.waiting & self.reliable == 0;
-        if is_droppable_limited {
-            self.droppable_limit.update(now, connection, &self.traffic);
-        } else {
-            self.traffic.update(now);
-            self.reliable_limit.update(now, connection, &self.traffic);
-        }
-        let size = connection.max_message();
+        let is_droppable_limited = self.update_limits(now, connection);
         let mut state = FillState::new(now, connection, self.waiting_droppable(), allowance);
+        let mut source = Source::default();
         if replies.is_empty() {
-            let is_single = self.has_single_message(size);
+            let is_single = self.has_single_message(connection.max_message());
             self.fill_single(now, connection, &mut state);
             if self.is_empty() {
                 self.single_message_polls =
@@ -245,42 +237,68 @@ impl Sender {
             }
         }
         self.single_message_polls = 0;
-        loop {
-            let admission = state.check_reliable(connection, &self.reliable_limit, &self.traffic);
-            let is_reliable_admitted = admission == ReliableAdmission::Admitted;
-            let droppable_at = if is_droppable_limited {
-                self.droppable_limit.ready_at(now, state.in_flight, &self.traffic)
-            } else {
-                now
-            };
-            let kind = match self.next_kind(now, is_reliable_admitted, droppable_at, &mut source.wake_at) {
-                Some(kind) => kind,
-                None if !replies.is_empty() && state.preceding.is_none() => PayloadKind::Reliable,
-                None => {
-                    source.has_backlog = admission == ReliableAdmission::WindowFull;
-                    break;
-                }
-            };
-            if !state.admits(connection) {
-                source.has_backlog = true;
-                break;
-            }
-            self.writer.start(size);
-            let contents = self.pack(now, connection, kind, is_reliable_admitted, replies);
-            let payload = self.writer.finish();
-            if payload.is_empty() {
-                break;
-            }
-            let sent = payload.len() + MAX_DATAGRAM - size;
-            // The session is open and has room: that was just checked.
-            let Ok(number) = connection.send_numbered(now, &[], payload, state.allowance) else { break };
-            if kind == PayloadKind::Droppable {
-                contents.on_sent(number, connection, &mut self.newest);
-                self.traffic.on_sent(now, sent);
-            }
-            state.on_sent(connection, sent);
+        while self.send_payload(now, connection, replies, &mut state, is_droppable_limited, &mut source).is_continue() {
         }
         source
+    }
+
+    /// Adapts the limits by delay to the path. Returns whether that of droppable messages applies: reliable messages of this session
+    /// yield first.
+    fn update_limits(&mut self, now: Instant, connection: &Connection) -> bool {
+        let is_droppable_limited = self.waiting & self.reliable == 0;
+        if is_droppable_limited {
+            self.droppable_limit.update(now, connection, &self.traffic);
+        } else {
+            self.traffic.update(now);
+            self.reliable_limit.update(now, connection, &self.traffic);
+        }
+        is_droppable_limited
+    }
+
+    /// Packs and hands over a payload. Breaks if none may be sent now, with what is waited for in `source`.
+    fn send_payload(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+        replies: &mut Replies,
+        state: &mut FillState,
+        is_droppable_limited: bool,
+        source: &mut Source,
+    ) -> ControlFlow<()> {
+        let admission = state.check_reliable(connection, &self.reliable_limit, &self.traffic);
+        let is_reliable_admitted = admission == ReliableAdmission::Admitted;
+        let droppable_at =
+            if is_droppable_limited { self.droppable_limit.ready_at(now, state.in_flight, &self.traffic) } else { now };
+        let kind = match self.next_kind(now, is_reliable_admitted, droppable_at, &mut source.wake_at) {
+            Some(kind) => kind,
+            None if !replies.is_empty() && state.preceding.is_none() => PayloadKind::Reliable,
+            None => {
+                source.has_backlog = admission == ReliableAdmission::WindowFull;
+                return ControlFlow::Break(());
+            }
+        };
+        if !state.admits(connection) {
+            source.has_backlog = true;
+            return ControlFlow::Break(());
+        }
+        let size = connection.max_message();
+        self.writer.start(size);
+        let contents = self.pack(now, connection, kind, is_reliable_admitted, replies);
+        let payload = self.writer.finish();
+        if payload.is_empty() {
+            return ControlFlow::Break(());
+        }
+        let sent = payload.len() + MAX_DATAGRAM - size;
+        // The session is open and has room: that was just checked.
+        let Ok(number) = connection.send_numbered(now, &[], payload, state.allowance) else {
+            return ControlFlow::Break(());
+        };
+        if kind == PayloadKind::Droppable {
+            contents.on_sent(number, connection, &mut self.newest);
+            self.traffic.on_sent(now, sent);
+        }
+        state.on_sent(connection, sent);
+        ControlFlow::Continue(())
     }
 
     fn waiting_droppable(&self) -> WaitingDroppable {
