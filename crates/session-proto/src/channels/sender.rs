@@ -439,7 +439,7 @@ fn pack_channel(
         let Some(front) = channel.start_front() else { return };
         on_part(mode, is_start, replaced, front.expires_at);
         let bytes = front.bytes;
-        let sequence = front.number as u16;
+        let sequence = *front.number as u16;
         if is_whole {
             writer.message(own, sequence, bytes);
             channel.pop();

@@ -65,7 +65,7 @@ impl Sender {
         let Some(channel) = channels.get_mut(position).filter(|channel| channel.is_single(size)) else { return };
         let index = channel.index;
         let Some(front) = channel.start_front() else { return };
-        let header = message_header(index, front.number as u16);
+        let header = message_header(index, *front.number as u16);
         let sent = header.len() + front.bytes.len() + MAX_DATAGRAM - size;
         let expires_at = front.expires_at;
         // The session is open and has room: that was just checked.
