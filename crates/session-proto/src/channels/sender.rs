@@ -11,8 +11,8 @@ use super::{
     message_store::OutgoingMessage,
     newest_payloads::NewestPayloads,
     priority_group::{ChannelSet, PriorityGroup, bit},
-    receiver::Replies,
     reliable_limit::{ReliableAdmission, ReliableLimit},
+    replies::Replies,
     send_channel::{CREDIT_WINDOW, SendChannel},
 };
 use crate::{

@@ -3,7 +3,9 @@
 use super::{
     ChannelFault, ChannelIndex, ChannelTable, MessageId,
     message_store::OutgoingMessage,
-    receiver::{Next, PayloadSource, Receiver, Replies},
+    payload_source::PayloadSource,
+    receiver::{Next, Receiver},
+    replies::Replies,
     sender::Sender,
 };
 use crate::{
