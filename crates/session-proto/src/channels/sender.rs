@@ -14,6 +14,7 @@ use super::{
     reliable_limit::{ReliableAdmission, ReliableLimit},
     replies::Replies,
     send_channel::{CREDIT_WINDOW, SendChannel},
+    table::MIN_QUEUE,
 };
 use crate::{
     Connection, SendError,
@@ -38,7 +39,8 @@ pub(super) struct Sender {
     waiting: ChannelSet,
     reliable: ChannelSet,
     expiring: ChannelSet,
-    /// Reliable channels that are limited by delay while a droppable one is in use: all but those that go before every droppable one.
+    /// Reliable channels that are limited by delay while a droppable one is in use: all but those that go before every droppable
+    /// one.
     delay_limited: ChannelSet,
     /// The channels by priority; those that have the same take turns.
     order: Vec<PriorityGroup>,
@@ -48,8 +50,8 @@ pub(super) struct Sender {
     droppable_limit: DroppableLimit,
     traffic: DroppableTraffic,
     receipts: VecDeque<MessageId>,
-    /// Bytes of a datagram around a message that is sent without a queue, and whether droppable messages are sent
-    /// like that.
+    /// Bytes of a datagram around a message that is sent without a queue, and whether droppable messages are sent like
+    /// that.
     direct_overhead: usize,
     is_droppable_direct: bool,
     direct_droppable: DirectDroppable,
@@ -113,7 +115,8 @@ impl Sender {
         }
     }
 
-    /// Queues a message. Inlined with its callers up to the server and the client: otherwise each of them would copy message and result.
+    /// Queues a message. Inlined with its callers up to the server and the client: otherwise each of them would copy message and
+    /// result.
     #[inline(always)]
     pub fn send(
         &mut self,
@@ -168,7 +171,8 @@ impl Sender {
         let mut is_writable = false;
         self.has_blocked = false;
         for channel in &mut self.channels {
-            if channel.is_blocked && channel.has_room(channel.max_size.min(1_000)) {
+            // Room for the largest message may come only when the queue is empty.
+            if channel.is_blocked && channel.has_room(channel.max_size.min(MIN_QUEUE)) {
                 channel.is_blocked = false;
                 is_writable = true;
             }
@@ -242,8 +246,8 @@ impl Sender {
         source
     }
 
-    /// Adapts the limits by delay to the path. Returns whether that of droppable messages applies: reliable messages of this session
-    /// yield first.
+    /// Adapts the limits by delay to the path. Returns whether that of droppable messages applies: reliable messages of this
+    /// session yield first.
     fn update_limits(&mut self, now: Instant, connection: &Connection) -> bool {
         let is_droppable_limited = self.waiting & self.reliable == 0;
         if is_droppable_limited {
