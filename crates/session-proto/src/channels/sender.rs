@@ -437,7 +437,7 @@ fn pack_channel(
             return;
         }
         is_first = false;
-        let own = channel.index;
+        let channel_index = channel.index;
         let mode = channel.mode;
         let replaced = channel.newest_payload.take();
         let Some(front) = channel.start_front() else { return };
@@ -445,13 +445,13 @@ fn pack_channel(
         let bytes = front.bytes;
         let sequence = *front.number as u16;
         if is_whole {
-            writer.message(own, sequence, bytes);
+            writer.message(channel_index, sequence, bytes);
             channel.pop();
             continue;
         }
         let count = length.div_ceil(fragment) as u16;
         let index = *front.fragments_sent;
-        writer.fragment(own, sequence, index, count, bytes.get(offset..offset + part).unwrap_or_default());
+        writer.fragment(channel_index, sequence, index, count, bytes.get(offset..offset + part).unwrap_or_default());
         *front.fragments_sent += 1;
         if index + 1 == count {
             channel.pop();

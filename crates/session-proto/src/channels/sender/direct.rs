@@ -47,21 +47,21 @@ impl Sender {
         length >= MIN_LARGE || self.single_message_polls >= MAX_SINGLE_MESSAGE_POLLS
     }
 
-    /// Hands a message for which [`may_send_directly`](Self::may_send_directly) holds over to the connection without a queue, if that
-    /// would send it at once anyway and nothing waits. Reliable messages wait in their queue while a droppable
-    /// channel is in use.
+    /// Hands a message for which [`may_send_directly`](Self::may_send_directly) holds over to the connection without a queue, if
+    /// that would send it at once anyway and nothing waits. Reliable messages wait in their queue while a droppable channel is in
+    /// use.
     #[inline(always)]
     pub fn send_directly(
         &mut self,
         now: Instant,
         connection: &mut Connection,
-        channel: ChannelIndex,
+        index: ChannelIndex,
         message: &[u8],
         allowance: usize,
     ) -> Option<MessageId> {
-        let sent = self.hand_over(now, connection, channel, message, allowance);
+        let sent = self.hand_over(now, connection, index, message, allowance);
         if sent.is_none() {
-            self.discard_unsent(now, connection, channel, message.len());
+            self.discard_unsent(now, connection, index, message.len());
         }
         sent
     }
@@ -71,7 +71,7 @@ impl Sender {
         &mut self,
         now: Instant,
         connection: &mut Connection,
-        channel: ChannelIndex,
+        index: ChannelIndex,
         message: &[u8],
         allowance: usize,
     ) -> Option<MessageId> {
@@ -88,30 +88,31 @@ impl Sender {
         if budget < MAX_DATAGRAM {
             budget = self.renew_direct_budget(now, connection)?;
         }
-        let own = self.channels.get_mut(usize::from(channel.get()))?;
-        let position = own.next_direct(message.len())?;
-        let is_reliable = own.mode.is_reliable();
+        let channel = self.channels.get_mut(usize::from(index.get()))?;
+        let position = channel.next_direct(message.len())?;
+        let is_reliable = channel.mode.is_reliable();
         if is_reliable && (self.traffic.is_active() || self.direct_droppable.last_at.is_some()) {
             return None;
         }
         if !is_reliable
-            && (!self.is_droppable_direct || own.newest_payload.is_some_and(|last| connection.is_unsent(last)))
+            && (!self.is_droppable_direct || channel.newest_payload.is_some_and(|last| connection.is_unsent(last)))
         {
             return None;
         }
-        if !connection.send_headed(now, message_header(channel, position as u16), message, allowance, own.max_age_us) {
+        if !connection.send_headed(now, message_header(index, position as u16), message, allowance, channel.max_age_us)
+        {
             return None;
         }
         let size = message.len() + self.direct_overhead;
         // The budget of a game lasts for a few frames, however small its messages are.
         let charge = if is_small { MAX_DATAGRAM } else { size };
         connection.direct_budget().set_left(budget.saturating_sub(charge));
-        let id = own.on_sent_directly();
+        let id = channel.on_sent_directly();
         if !is_reliable {
             self.direct_droppable.on_sent(now, size);
-            if own.mode == ChannelMode::Sequenced {
-                let replaced = own.newest_payload.replace(connection.last_number());
-                self.supersede(now, connection, channel, replaced);
+            if channel.mode == ChannelMode::Sequenced {
+                let replaced = channel.newest_payload.replace(connection.last_number());
+                self.supersede(now, connection, index, replaced);
             }
         }
         Some(id)
@@ -147,27 +148,27 @@ impl Sender {
         &mut self,
         now: Instant,
         connection: &mut Connection,
-        channel: ChannelIndex,
+        index: ChannelIndex,
         replaced: Option<MessageNumber>,
     ) {
         if let Some(replaced) = replaced {
             connection.discard_at(replaced, now);
         }
         if !self.newest.is_empty() {
-            self.newest.supersede(now, bit(channel.get().into()), |number, at| connection.discard_at(number, at));
+            self.newest.supersede(now, bit(index.get().into()), |number, at| connection.discard_at(number, at));
         }
     }
 
     /// If the last message of a sequenced channel was handed over and not sent yet, the next one replaces it, unless that is
     /// refused because of its length.
     #[cold]
-    fn discard_unsent(&mut self, now: Instant, connection: &mut Connection, channel: ChannelIndex, length: usize) {
-        if let Some(own) = self.channels.get_mut(usize::from(channel.get()))
-            && length <= own.max_size
-            && let Some(replaced) = own.newest_payload.take_if(|last| connection.is_unsent(*last))
+    fn discard_unsent(&mut self, now: Instant, connection: &mut Connection, index: ChannelIndex, length: usize) {
+        if let Some(channel) = self.channels.get_mut(usize::from(index.get()))
+            && length <= channel.max_size
+            && let Some(replaced) = channel.newest_payload.take_if(|last| connection.is_unsent(*last))
         {
             connection.discard_unsent(now, replaced);
-            own.on_direct_replaced();
+            channel.on_direct_replaced();
         }
     }
 }
