@@ -4,6 +4,8 @@
 //! messages of any size. Messages wait in the queues of their channels, and are handed to the connection when it can send
 //! them: a position overtakes a download.
 //!
+//! *Droppable* messages are those of sequenced and expiring channels, which are called droppable channels.
+//!
 //! ```text
 //! ChannelClient, ChannelServer      wrap a Client and an Endpoint, and have the same five calls
 //!        │
@@ -12,11 +14,13 @@
 //!  Sender   Receiver                queues, priorities, packing │ reassembly, order, newest wins
 //! ```
 
-mod bulk_limit;
 mod client;
+mod droppable_limit;
+mod droppable_traffic;
 mod fault;
 mod message_store;
 mod newest_payloads;
+mod payload_source;
 mod plain_session;
 mod player_session;
 mod priority_group;
@@ -24,6 +28,8 @@ mod rate_limit;
 mod reassembly;
 mod receive_channel;
 mod receiver;
+mod reliable_limit;
+mod replies;
 mod send_channel;
 mod sender;
 mod server;
@@ -31,8 +37,6 @@ mod session;
 mod session_table;
 mod table;
 mod token;
-mod urgent_limit;
-mod urgent_traffic;
 
 pub use client::{ChannelClient, ChannelClientConfig};
 pub use fault::ChannelFault;

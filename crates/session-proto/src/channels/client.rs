@@ -3,7 +3,8 @@
 use super::{
     ChannelFault, ChannelIndex, ChannelTable, ConnectToken, MessageId, TokenError,
     message_store::OutgoingMessage,
-    receiver::{Next, PayloadSource},
+    payload_source::PayloadSource,
+    receiver::Next,
     session::{ChannelSession, parse_hello, send_hello},
 };
 use crate::{

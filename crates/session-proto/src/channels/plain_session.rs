@@ -1,6 +1,6 @@
 //! The session of a player without channels on a server that has them (W115): one channel, as a stream (S33).
 
-use super::{ChannelFault, ChannelIndex, ChannelTable, receiver::PayloadSource};
+use super::{ChannelFault, ChannelIndex, ChannelTable, payload_source::PayloadSource};
 use crate::{Connection, DisconnectReason, SendError, StreamError, StreamReader, StreamWriter};
 use std::time::Instant;
 

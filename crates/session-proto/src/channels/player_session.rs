@@ -1,8 +1,8 @@
 //! The session of one player: with channels, or without (W115).
 
 use super::{
-    ChannelFault, ChannelIndex, MessageId, message_store::OutgoingMessage, plain_session::PlainSession,
-    receiver::PayloadSource, session::ChannelSession,
+    ChannelFault, ChannelIndex, MessageId, message_store::OutgoingMessage, payload_source::PayloadSource,
+    plain_session::PlainSession, session::ChannelSession,
 };
 use crate::{Connection, DisconnectReason, NewPlayer, SendError};
 use std::time::Instant;

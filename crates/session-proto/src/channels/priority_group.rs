@@ -16,7 +16,7 @@ pub(super) struct PriorityGroup {
 }
 
 impl PriorityGroup {
-    /// The groups of all channels, the most urgent first.
+    /// The groups of all channels, in the order in which they are served.
     pub fn of_all(channels: &[SendChannel]) -> Vec<Self> {
         let mut groups = Vec::<Self>::new();
         let mut positions: Vec<usize> = (0..channels.len()).collect();

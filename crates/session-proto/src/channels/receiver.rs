@@ -2,20 +2,19 @@
 
 use super::{
     ChannelFault, ChannelIndex, ChannelTable,
+    payload_source::PayloadSource,
     reassembly::ENTRY,
     receive_channel::{Delivery, Fragment, Output, ReceiveChannel, memory_of},
+    replies::Replies,
     send_channel::CREDIT_WINDOW,
     sender::Sender,
 };
-use crate::{Connection, connection::Side};
+use crate::connection::Side;
 use rallypoint_wire::session::{
     MAX_DATAGRAM, MAX_ENCRYPTED_TO_CLIENT, MAX_ENCRYPTED_TO_SERVER, MAX_TO_CLIENT, MAX_TO_SERVER,
-    channels::{ControlRecord, FRAGMENT_HEADER, MESSAGE_HEADER, Record, RecordWriter, records, whole_message},
+    channels::{ControlRecord, FRAGMENT_HEADER, MESSAGE_HEADER, Record, records, whole_message},
 };
 use std::collections::VecDeque;
-
-/// Maximum number of receipts of a channel that wait to be sent. A peer that acknowledges nothing could make them pile up.
-const MAX_PENDING_RECEIPTS: usize = 1 << 15;
 
 /// Maximum number of records in a payload: a message without bytes takes five.
 const MAX_RECORDS: usize = MAX_DATAGRAM / 5;
@@ -41,26 +40,6 @@ pub(super) struct Receiver {
     fragment: usize,
 }
 
-/// Where payloads come from.
-pub(super) trait PayloadSource {
-    /// The next payload, if there is one.
-    fn next_payload(&mut self) -> Option<&[u8]>;
-
-    /// The payload that [`next_payload`](Self::next_payload) returned last.
-    fn last_payload(&self) -> &[u8];
-}
-
-impl PayloadSource for Connection {
-    #[inline(always)]
-    fn next_payload(&mut self) -> Option<&[u8]> {
-        self.recv()
-    }
-
-    fn last_payload(&self) -> &[u8] {
-        self.last_received()
-    }
-}
-
 /// What comes next.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Next {
@@ -71,15 +50,6 @@ pub(super) enum Next {
     /// Something that was received earlier.
     Kept,
     Nothing,
-}
-
-/// Reports of the receiver to the peer.
-#[derive(Debug)]
-pub(super) struct Replies {
-    receipts: Vec<VecDeque<u16>>,
-    credits: VecDeque<(ChannelIndex, u16)>,
-    /// Number of receipts and credits.
-    count: usize,
 }
 
 /// Where the message is that the application is reading.
@@ -290,7 +260,7 @@ impl Receiver {
                 let Self { channels, ready, memory, fragment, .. } = self;
                 let known = find(channels, channel)?;
                 let fragment = Fragment { sequence, index, count, body, size: *fragment };
-                known.handle_fragment(fragment, &mut Output { ready, memory })?;
+                known.handle_fragment(fragment, &mut Output { channel, ready, memory })?;
                 if let Some(sequence) = known.take_credit() {
                     replies.push_credit(channel, sequence);
                 }
@@ -317,14 +287,14 @@ impl Receiver {
     ) -> Result<bool, ChannelFault> {
         let Self { channels, ready, memory, .. } = self;
         let known = find(channels, channel)?;
-        let (delivery, number) = known.handle_message(sequence, body, &mut Output { ready, memory })?;
+        let delivery = known.handle_message(sequence, body, &mut Output { channel, ready, memory })?;
         if let Some(sequence) = known.take_credit() {
             replies.push_credit(channel, sequence);
         }
-        if delivery == Delivery::Later {
+        let Delivery::Now { number } = delivery else {
             self.check_memory()?;
             return Ok(false);
-        }
+        };
         if known.has_receipts {
             replies.push_receipt(channel, number)?;
         }
@@ -338,66 +308,4 @@ impl Receiver {
 
 fn find(channels: &mut [ReceiveChannel], index: ChannelIndex) -> Result<&mut ReceiveChannel, ChannelFault> {
     channels.get_mut(usize::from(index.get())).ok_or(ChannelFault::Channel(index.get()))
-}
-
-impl Replies {
-    pub fn new(channels: usize) -> Self {
-        Self { receipts: vec![VecDeque::new(); channels], credits: VecDeque::new(), count: 0 }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Drops everything.
-    pub fn clear(&mut self) {
-        self.receipts.iter_mut().for_each(VecDeque::clear);
-        self.credits.clear();
-        self.count = 0;
-    }
-
-    /// Bytes of memory that receipts take.
-    pub fn memory(&self) -> usize {
-        self.count * size_of::<u16>()
-    }
-
-    fn push_credit(&mut self, channel: ChannelIndex, sequence: u16) {
-        self.count += 1;
-        if let Some(known) = self.credits.iter_mut().find(|(other, _)| *other == channel) {
-            known.1 = sequence;
-            self.count -= 1;
-        } else {
-            self.credits.push_back((channel, sequence));
-        }
-    }
-
-    /// A message at this position of a channel is handed to the application.
-    fn push_receipt(&mut self, channel: ChannelIndex, number: u64) -> Result<(), ChannelFault> {
-        let Some(receipts) = self.receipts.get_mut(usize::from(channel.get())) else { return Ok(()) };
-        if receipts.len() >= MAX_PENDING_RECEIPTS {
-            return Err(ChannelFault::Receipts);
-        }
-        receipts.push_back(number as u16);
-        self.count += 1;
-        Ok(())
-    }
-
-    /// Adds what fits to a payload.
-    pub fn emit(&mut self, writer: &mut RecordWriter) {
-        while let Some(&(channel, sequence)) = self.credits.front()
-            && writer.credit(channel, sequence)
-        {
-            self.credits.pop_front();
-            self.count -= 1;
-        }
-        if self.count == 0 {
-            return;
-        }
-        for (position, receipts) in (0..).zip(&mut self.receipts) {
-            let Some(channel) = ChannelIndex::new(position).filter(|_| !receipts.is_empty()) else { continue };
-            let written = writer.receipt(channel, receipts.iter().copied());
-            receipts.drain(..written);
-            self.count -= written;
-        }
-    }
 }

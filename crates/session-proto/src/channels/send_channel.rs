@@ -1,37 +1,24 @@
-//! The queue of one channel.
+//! The sending half of one channel.
 
-use super::{
-    Channel, ChannelIndex, ChannelMode,
-    message_store::{MessageStore, OutgoingMessage, StoredMessage},
-    rate_limit::RateLimit,
-};
+mod direct_path;
+mod message_queue;
+mod overload_detector;
+mod pending_receipts;
+
+use super::{Channel, ChannelIndex, ChannelMode, message_store::OutgoingMessage, rate_limit::RateLimit};
 use crate::SendError;
-use rallypoint_wire::session::{
-    MessageNumber,
-    channels::{MESSAGE_HEADER, messages_share_payload},
-};
-use std::{
-    collections::VecDeque,
-    time::{Duration, Instant},
-};
+use direct_path::DirectPath;
+use message_queue::MessageQueue;
+use overload_detector::OverloadDetector;
+use pending_receipts::PendingReceipts;
+use rallypoint_wire::session::MessageNumber;
+use std::time::Instant;
+
+pub(super) use message_queue::{ENTRY, FrontMessage, QueuedMessage};
 
 /// Number of messages of a reliable channel that may be sent before the peer confirms that the first has arrived: a quarter of
 /// the range of a sequence, so that none is ambiguous.
 pub(super) const CREDIT_WINDOW: u64 = 16_384;
-
-/// Number of messages of a channel with receipts that may be sent before the peer's application has read the first: half of the
-/// range of a sequence.
-const RECEIPT_WINDOW: usize = 1 << 15;
-
-/// Time after the last sign of overload of an expiring channel for which it is assumed, as a multiple of [`Channel::max_age`].
-const OVERLOAD_MEMORY: u32 = 4;
-
-/// Number of messages of a sequenced channel that wait in the queue, where the next one can replace them, after the last one that
-/// was replaced.
-const QUEUED_AFTER_REPLACED: u8 = 64;
-
-/// Bytes of memory that a message takes in a queue beside its own, and with which it counts there at least, however small it is.
-pub(super) const ENTRY: usize = 64;
 
 /// Identifies a message of a reliable channel in its receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,25 +30,6 @@ pub struct MessageId {
     pub number: u64,
 }
 
-/// A message that waits to be sent, or whose last part does.
-#[derive(Debug)]
-pub(super) struct QueuedMessage {
-    message: StoredMessage,
-    /// Its position in the channel: that of the first transmission, in a channel whose messages may be dropped.
-    pub number: u64,
-    /// Number of fragments that were sent.
-    pub fragments_sent: u16,
-    pub expires_at: Option<Instant>,
-}
-
-/// The next message, of which a part is about to be sent.
-pub(super) struct StartedMessage<'a> {
-    pub bytes: &'a [u8],
-    pub number: u64,
-    pub fragments_sent: &'a mut u16,
-    pub expires_at: Option<Instant>,
-}
-
 /// The sending half of a channel.
 #[derive(Debug)]
 pub(super) struct SendChannel {
@@ -70,36 +38,21 @@ pub(super) struct SendChannel {
     pub priority: u8,
     pub max_size: usize,
     pub rate: Option<RateLimit>,
-    /// Messages that do not wait in the queue are shorter than this; zero if all wait, because of a rate or receipts, or of
-    /// `queued_next`.
-    direct_end: usize,
-    /// In a sequenced channel: number of messages to come, none of which is replaced, that wait in the queue.
-    queued_next: u8,
+    direct: DirectPath,
     /// In a sequenced channel: the last payload, if it contains only its newest message.
     pub newest_payload: Option<MessageNumber>,
-    max_age: Duration,
-    /// The same in microseconds in an expiring channel, and zero in others.
+    /// [`Channel::max_age`] in microseconds in an expiring channel, and zero in others.
     pub max_age_us: u32,
-    max_queued: usize,
-    queue: VecDeque<QueuedMessage>,
-    store: MessageStore,
-    /// Bytes of the messages that wait, as they count towards the limit of the queue.
-    queued: usize,
-    /// Bytes of memory that they take.
-    memory: usize,
+    queue: MessageQueue,
     /// The position of the next message: assigned when a reliable message is queued, and when another one is first sent.
     next_number: u64,
     /// Positions before this one may be sent: all, if the channel is not reliable.
     credit_end: u64,
-    /// In a channel with receipts: whether a receipt is missing, for the messages from `receipt_base` on.
-    unconfirmed: Option<VecDeque<bool>>,
-    receipt_base: u64,
+    /// In a channel with receipts.
+    receipts: Option<PendingReceipts>,
     /// There was no room for a message.
     pub is_blocked: bool,
-    /// In an expiring channel: since when a message has always been waiting.
-    standing_since: Option<Instant>,
-    /// The last sign that more is sent on it than the path carries.
-    overloaded_at: Option<Instant>,
+    overload: OverloadDetector,
 }
 
 impl SendChannel {
@@ -112,24 +65,16 @@ impl SendChannel {
             priority: channel.priority,
             max_size,
             rate: channel.rate.map(RateLimit::new),
-            direct_end: if is_direct && max_size > 0 { max_size.saturating_add(1) } else { 0 },
-            queued_next: 0,
+            direct: DirectPath::new(if is_direct { max_size } else { 0 }),
             newest_payload: None,
-            max_age: channel.max_age,
             // At most a minute.
             max_age_us: if channel.mode == ChannelMode::Expiring { channel.max_age.as_micros() as u32 } else { 0 },
-            max_queued: channel.queue,
-            queue: VecDeque::new(),
-            store: MessageStore::default(),
-            queued: 0,
-            memory: 0,
+            queue: MessageQueue::new(channel.queue),
             next_number: 0,
             credit_end: if channel.mode.is_reliable() { CREDIT_WINDOW } else { u64::MAX },
-            unconfirmed: channel.receipts.then(VecDeque::new),
-            receipt_base: 0,
+            receipts: channel.receipts.then(PendingReceipts::default),
             is_blocked: false,
-            standing_since: None,
-            overloaded_at: None,
+            overload: OverloadDetector::new(channel.max_age),
         }
     }
 
@@ -149,19 +94,14 @@ impl SendChannel {
             return Err(SendError::WouldBlock);
         }
         if self.mode == ChannelMode::Sequenced {
-            let is_replaced = self.replaceable().is_some();
-            if is_replaced {
-                self.drop_back();
-            }
-            self.count_queued(is_replaced);
+            // One that is partly sent is completed, so that large messages are not replaced again and again.
+            let is_replaced = self.queue.remove_unsent_back();
+            self.direct.on_queued(is_replaced, self.max_size);
         }
         let number = self.next_number;
         self.next_number += u64::from(self.mode.is_reliable());
-        let expires_at = self.expires_at(now);
-        self.queued += length.max(ENTRY);
-        let message = self.store.push(message);
-        self.memory += ENTRY + message.memory();
-        self.queue.push_back(QueuedMessage { message, number, fragments_sent: 0, expires_at });
+        let expires_at = (self.mode == ChannelMode::Expiring).then(|| self.overload.expires_at(now));
+        self.queue.push(message, number, expires_at);
         Ok(MessageId { channel: self.index, number })
     }
 
@@ -169,7 +109,7 @@ impl SendChannel {
     /// [`on_sent_directly`](Self::on_sent_directly) follows if it is.
     #[inline]
     pub fn next_direct(&self, length: usize) -> Option<u64> {
-        (length < self.direct_end && self.next_number < self.credit_end).then_some(self.next_number)
+        (self.direct.admits(length) && self.next_number < self.credit_end).then_some(self.next_number)
     }
 
     /// A message was sent without waiting in the queue.
@@ -183,42 +123,17 @@ impl SendChannel {
     /// A message of a sequenced channel that was handed over without a queue is replaced before it was sent, as happens to an
     /// application that sends several in one frame: the next ones wait in the queue, where that costs nothing.
     pub fn on_direct_replaced(&mut self) {
-        self.direct_end = 0;
-        self.queued_next = QUEUED_AFTER_REPLACED;
-    }
-
-    /// A message is queued. `is_replaced`: the last one is replaced by it.
-    fn count_queued(&mut self, is_replaced: bool) {
-        if self.queued_next > 0 {
-            self.queued_next = if is_replaced { QUEUED_AFTER_REPLACED } else { self.queued_next - 1 };
-            if self.queued_next == 0 {
-                self.direct_end = self.max_size.saturating_add(1);
-            }
-        }
-    }
-
-    /// When a message expires that is sent now.
-    fn expires_at(&self, now: Instant) -> Option<Instant> {
-        (self.mode == ChannelMode::Expiring).then(|| now + self.max_age)
+        self.direct.on_replaced();
     }
 
     /// Whether there is room for a message of this length, which may take the place of the last one.
     pub fn has_room(&self, length: usize) -> bool {
-        let replaced = self.replaceable().map(|last| last.len().max(ENTRY));
-        let remaining = self.queue.len() - usize::from(replaced.is_some());
-        remaining == 0 || self.queued - replaced.unwrap_or(0) + length.max(ENTRY) <= self.max_queued
-    }
-
-    /// In a sequenced channel: the message that the next one replaces. One that is partly sent is completed, so that large messages
-    /// are not replaced again and again.
-    #[inline]
-    fn replaceable(&self) -> Option<&QueuedMessage> {
-        self.queue.back().filter(|last| self.mode == ChannelMode::Sequenced && last.fragments_sent == 0)
+        self.queue.has_room(length, self.mode == ChannelMode::Sequenced)
     }
 
     /// Bytes of memory that the messages that wait take.
     pub fn memory(&self) -> usize {
-        self.memory
+        self.queue.memory()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -227,75 +142,60 @@ impl SendChannel {
 
     /// The next message, if its position may be sent.
     pub fn front(&self) -> Option<&QueuedMessage> {
-        let is_confirmed = self.unconfirmed.as_ref().is_none_or(|waiting| waiting.len() < RECEIPT_WINDOW);
+        let is_confirmed = self.receipts.as_ref().is_none_or(PendingReceipts::has_room);
         let front = self.queue.front().filter(|_| is_confirmed)?;
         (front.number < self.credit_end).then_some(front)
     }
 
     /// The position and the bytes of the next message, if it may be sent and shares its payload with no other of this reliable
     /// channel. `limit`: maximum length of a payload.
-    pub fn front_alone(&self, limit: usize) -> Option<(u64, &[u8])> {
-        let front = self.front().filter(|front| front.fragments_sent == 0)?;
-        let length = front.len();
-        let shares = |next: &QueuedMessage| messages_share_payload(limit, length, next.len());
-        let is_alone = length + MESSAGE_HEADER <= limit && !self.queue.get(1).is_some_and(shares);
-        is_alone.then(|| (front.number, self.store.oldest(&front.message)))
+    pub fn front_single(&self, limit: usize) -> Option<(u64, &[u8])> {
+        self.front()?;
+        self.queue.front_single(limit)
     }
 
     /// Whether the only message that waits fits into a payload of at most `limit` bytes, and no part of it was sent.
     pub fn is_single(&self, limit: usize) -> bool {
-        let is_whole = |front: &QueuedMessage| front.fragments_sent == 0 && front.len() + MESSAGE_HEADER <= limit;
-        self.queue.len() == 1 && self.queue.front().is_some_and(is_whole)
+        self.queue.is_single(limit)
     }
 
     /// Assigns the position of the next message if it has none, and returns that message.
-    pub fn start_front(&mut self) -> Option<StartedMessage<'_>> {
-        let QueuedMessage { message, number, fragments_sent, expires_at } = self.queue.front_mut()?;
-        if !self.mode.is_reliable() && *fragments_sent == 0 {
-            *number = self.next_number;
+    pub fn start_front(&mut self) -> Option<FrontMessage<'_>> {
+        let front = self.queue.front_mut()?;
+        if !self.mode.is_reliable() && *front.fragments_sent == 0 {
+            *front.number = self.next_number;
             self.next_number += 1;
         }
-        let bytes = self.store.oldest(message);
-        Some(StartedMessage { bytes, number: *number, fragments_sent, expires_at: *expires_at })
+        Some(front)
     }
 
     /// Removes the next message, which was sent.
     #[inline]
     pub fn pop(&mut self) {
-        if let Some(sent) = self.queue.pop_front() {
-            if let Some(unconfirmed) = &mut self.unconfirmed {
-                unconfirmed.push_back(true);
-            }
-            self.on_removed(&sent);
-            self.store.remove_oldest(&sent.message);
+        if self.queue.pop_front()
+            && let Some(receipts) = &mut self.receipts
+        {
+            receipts.on_sent();
         }
         if self.queue.is_empty() {
-            self.standing_since = None;
+            self.overload.on_empty();
         }
     }
 
-    /// Drops messages that are late. A queue that was never empty for a whole [`Channel::max_age`] is no burst: more is sent than
-    /// the path carries, and something has to be dropped. Then it is what has waited for an eighth of that time, since otherwise
-    /// every message would arrive just before it is late.
+    /// Drops messages that are late, and those that have waited too long in an overload.
     pub fn expire(&mut self, now: Instant) {
-        let max_age = self.max_age;
-        let standing_since = *self.standing_since.get_or_insert(now);
-        if now.saturating_duration_since(standing_since) >= max_age {
-            self.overloaded_at = Some(now);
-        }
-        let is_overloaded =
-            self.overloaded_at.is_some_and(|at| now.saturating_duration_since(at) < OVERLOAD_MEMORY * max_age);
+        let is_overloaded = self.overload.on_waiting(now);
         while let Some(front) = self.queue.front()
             && let Some(expires_at) = front.expires_at
         {
             let is_late = now >= expires_at;
             // A message that is sent in part is completed, if it is not late.
-            let is_spare = is_overloaded && front.fragments_sent == 0 && now + (max_age - max_age / 8) >= expires_at;
+            let is_spare = is_overloaded && front.fragments_sent == 0 && self.overload.is_overdue(now, expires_at);
             if !is_late && !is_spare {
                 return;
             }
             if is_spare {
-                self.overloaded_at = Some(now);
+                self.overload.on_dropped(now);
             }
             self.pop();
         }
@@ -322,17 +222,7 @@ impl SendChannel {
 
     /// The message of a receipt, if it was sent and has had none.
     pub fn on_receipt(&mut self, sequence: u16) -> Option<MessageId> {
-        let unconfirmed = self.unconfirmed.as_mut()?;
-        let offset = sequence.wrapping_sub(self.receipt_base as u16);
-        let number = self.receipt_base + u64::from(offset);
-        let is_missing = unconfirmed.get_mut(usize::from(offset))?;
-        if !std::mem::take(is_missing) {
-            return None;
-        }
-        while unconfirmed.front() == Some(&false) {
-            unconfirmed.pop_front();
-            self.receipt_base += 1;
-        }
+        let number = self.receipts.as_mut()?.on_receipt(sequence)?;
         Some(MessageId { channel: self.index, number })
     }
 
@@ -340,32 +230,11 @@ impl SendChannel {
     fn sent_end(&self) -> u64 {
         self.queue.front().map_or(self.next_number, |front| front.number)
     }
-
-    fn drop_back(&mut self) {
-        if let Some(dropped) = self.queue.pop_back() {
-            self.on_removed(&dropped);
-            self.store.remove_newest(&dropped.message);
-        }
-    }
-
-    #[inline]
-    fn on_removed(&mut self, removed: &QueuedMessage) {
-        self.queued -= removed.len().max(ENTRY);
-        self.memory -= ENTRY + removed.message.memory();
-    }
 }
-
-impl QueuedMessage {
-    pub fn len(&self) -> usize {
-        self.message.len()
-    }
-}
-
-const _: () = assert!(size_of::<QueuedMessage>() <= ENTRY);
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{pending_receipts::RECEIPT_WINDOW, *};
 
     /// A channel with receipts that has sent `count` messages.
     fn sent(count: usize) -> SendChannel {
@@ -390,18 +259,6 @@ mod tests {
     }
 
     #[test]
-    fn w117_a_message_has_one_receipt() {
-        let mut channel = sent(3);
-        let id = |number| Some(MessageId { channel: ChannelIndex::default(), number });
-        assert_eq!(channel.on_receipt(1), id(1));
-        assert_eq!(channel.on_receipt(1), None, "twice");
-        assert_eq!(channel.on_receipt(0), id(0));
-        assert_eq!((channel.on_receipt(0), channel.on_receipt(1), channel.on_receipt(3)), (None, None, None));
-        assert_eq!(channel.on_receipt(2), id(2));
-        assert_eq!(channel.unconfirmed.as_ref().map(VecDeque::len), Some(0));
-    }
-
-    #[test]
     fn w117_a_message_that_is_sent_in_part_has_no_receipt_and_no_credit() {
         let mut channel = sent(1);
         channel.push(Instant::now(), OutgoingMessage::Borrowed(&[1; 5_000])).unwrap();
@@ -422,11 +279,12 @@ mod tests {
         push(&mut channel, 200).unwrap();
         assert!(!channel.has_room(3_001));
         assert_eq!(push(&mut channel, 3_001), Err(SendError::WouldBlock), "beside the one that is partly sent");
-        assert_eq!(channel.queue.back().map(QueuedMessage::len), Some(200));
+        assert_eq!(channel.queue.lengths().last(), Some(&200));
         // Together with the one that it replaces, it would not fit.
         assert!(channel.has_room(3_000));
         push(&mut channel, 3_000).unwrap();
-        assert_eq!((channel.queue.len(), channel.queued), (2, 8_000));
+        assert_eq!(channel.queue.lengths().iter().sum::<usize>(), 8_000);
+        assert_eq!(channel.queue.lengths().len(), 2);
     }
 
     #[test]

@@ -1,31 +1,32 @@
 //! Decides what is sent next: queues, priorities, rates, and the packing of messages into payloads.
 
-mod alone;
 mod direct;
 mod fill_state;
+mod single;
 
 use super::{
     ChannelFault, ChannelIndex, ChannelMode, ChannelTable, MessageId,
-    bulk_limit::{BulkAdmission, BulkLimit},
+    droppable_limit::DroppableLimit,
+    droppable_traffic::DroppableTraffic,
     message_store::OutgoingMessage,
     newest_payloads::NewestPayloads,
     priority_group::{ChannelSet, PriorityGroup, bit},
-    receiver::Replies,
+    reliable_limit::{ReliableAdmission, ReliableLimit},
+    replies::Replies,
     send_channel::{CREDIT_WINDOW, SendChannel},
-    urgent_limit::UrgentLimit,
-    urgent_traffic::UrgentTraffic,
+    table::MIN_QUEUE,
 };
 use crate::{
     Connection, SendError,
     connection::{Side, Source},
 };
-use direct::{DirectUrgent, MAX_SINGLE_MESSAGE_POLLS};
-use fill_state::{FillState, Urgency};
+use direct::{DirectDroppable, MAX_SINGLE_MESSAGE_POLLS};
+use fill_state::{FillState, WaitingDroppable};
 use rallypoint_wire::session::{
     ClientData, MAX_DATAGRAM, MessageNumber,
     channels::{FRAGMENT_HEADER, MESSAGE_HEADER, RecordWriter, Sequences},
 };
-use std::{collections::VecDeque, time::Instant};
+use std::{collections::VecDeque, ops::ControlFlow, time::Instant};
 
 /// Maximum number of receipts that wait to be polled. A correct peer sends at most one per message.
 const MAX_RECEIPTS: usize = 1 << 16;
@@ -38,20 +39,22 @@ pub(super) struct Sender {
     waiting: ChannelSet,
     reliable: ChannelSet,
     expiring: ChannelSet,
-    /// Reliable channels that are limited by delay while others are in use: all but those that go before every other one.
-    bulk_channels: ChannelSet,
+    /// Reliable channels that are limited by delay while a droppable one is in use: all but those that go before every droppable
+    /// one.
+    delay_limited: ChannelSet,
     /// The channels by priority; those that have the same take turns.
     order: Vec<PriorityGroup>,
     writer: RecordWriter,
     newest: NewestPayloads,
-    bulk: BulkLimit,
-    urgent: UrgentLimit,
-    traffic: UrgentTraffic,
+    reliable_limit: ReliableLimit,
+    droppable_limit: DroppableLimit,
+    traffic: DroppableTraffic,
     receipts: VecDeque<MessageId>,
-    /// Bytes of a datagram around a message that is sent without a queue, and whether messages that must not be late are.
+    /// Bytes of a datagram around a message that is sent without a queue, and whether droppable messages are sent like
+    /// that.
     direct_overhead: usize,
-    is_urgent_direct: bool,
-    direct_urgent: DirectUrgent,
+    is_droppable_direct: bool,
+    direct_droppable: DirectDroppable,
     /// Number of polls in a row that sent a single message.
     single_message_polls: u8,
     /// A channel may have been full.
@@ -88,31 +91,32 @@ impl Sender {
         };
         let reliable = set_of(&|channel| channel.mode.is_reliable());
         let expiring = set_of(&|channel| channel.mode == ChannelMode::Expiring);
-        let urgent = channels.iter().filter(|channel| !channel.mode.is_reliable() && channel.max_size > 0);
-        let most_urgent = urgent.map(|channel| channel.priority).min().unwrap_or(0);
-        let bulk_channels = set_of(&|channel| channel.mode.is_reliable() && channel.priority >= most_urgent);
+        let droppable = channels.iter().filter(|channel| !channel.mode.is_reliable() && channel.max_size > 0);
+        let first_priority = droppable.map(|channel| channel.priority).min().unwrap_or(0);
+        let delay_limited = set_of(&|channel| channel.mode.is_reliable() && channel.priority >= first_priority);
         Self {
             channels,
             waiting: 0,
             reliable,
             expiring,
-            bulk_channels,
+            delay_limited,
             order,
             writer: RecordWriter::new(0),
             newest: NewestPayloads::default(),
-            bulk: BulkLimit::default(),
-            urgent: UrgentLimit::default(),
-            traffic: UrgentTraffic::default(),
+            reliable_limit: ReliableLimit::default(),
+            droppable_limit: DroppableLimit::default(),
+            traffic: DroppableTraffic::default(),
             receipts: VecDeque::new(),
             direct_overhead: 0,
-            is_urgent_direct: false,
-            direct_urgent: DirectUrgent::default(),
+            is_droppable_direct: false,
+            direct_droppable: DirectDroppable::default(),
             single_message_polls: 0,
             has_blocked: false,
         }
     }
 
-    /// Queues a message. Inlined with its callers up to the server and the client: otherwise each of them would copy message and result.
+    /// Queues a message. Inlined with its callers up to the server and the client: otherwise each of them would copy message and
+    /// result.
     #[inline(always)]
     pub fn send(
         &mut self,
@@ -120,14 +124,14 @@ impl Sender {
         channel: ChannelIndex,
         message: OutgoingMessage<'_>,
     ) -> Result<MessageId, SendError> {
-        let Self { channels, waiting, reliable, urgent, has_blocked, .. } = self;
+        let Self { channels, waiting, reliable, droppable_limit, has_blocked, .. } = self;
         let position = usize::from(channel.get());
         let channel = channels.get_mut(position).ok_or(SendError::NoChannel)?;
         let length = message.as_bytes().len();
         let id = channel.push(now, message).inspect_err(|_| *has_blocked = true)?;
         *waiting |= bit(position);
         if *reliable & bit(position) == 0 {
-            urgent.on_offer(now, length + ClientData::HEADER + MESSAGE_HEADER);
+            droppable_limit.on_offer(now, length + ClientData::HEADER + MESSAGE_HEADER);
         }
         Ok(id)
     }
@@ -167,7 +171,8 @@ impl Sender {
         let mut is_writable = false;
         self.has_blocked = false;
         for channel in &mut self.channels {
-            if channel.is_blocked && channel.has_room(channel.max_size.min(1_000)) {
+            // Room for the largest message may come only when the queue is empty.
+            if channel.is_blocked && channel.has_room(channel.max_size.min(MIN_QUEUE)) {
                 channel.is_blocked = false;
                 is_writable = true;
             }
@@ -219,73 +224,94 @@ impl Sender {
         replies: &mut Replies,
         allowance: usize,
     ) -> Source {
-        self.count_direct_urgent();
+        self.count_direct_droppable();
         if self.waiting & self.expiring != 0 {
             self.expire_waiting(now);
         }
+        let is_droppable_limited = self.update_limits(now, connection);
+        let mut state = FillState::new(now, connection, self.waiting_droppable(), allowance);
         let mut source = Source::default();
-        // Reliable messages of this session yield first.
-        let is_urgent_limited = self.waiting & self.reliable == 0;
-        if is_urgent_limited {
-            self.urgent.update(now, connection, &self.traffic);
-        } else {
-            self.traffic.update(now);
-            self.bulk.update(now, connection, &self.traffic);
-        }
-        let size = connection.max_message();
-        let mut state = FillState::new(now, connection, self.urgency(), allowance);
         if replies.is_empty() {
-            let is_lone = self.has_lone_message(size);
-            self.fill_alone(now, connection, &mut state);
+            let is_single = self.has_single_message(connection.max_message());
+            self.fill_single(now, connection, &mut state);
             if self.is_empty() {
                 self.single_message_polls =
-                    if is_lone { (self.single_message_polls + 1).min(MAX_SINGLE_MESSAGE_POLLS) } else { 0 };
+                    if is_single { (self.single_message_polls + 1).min(MAX_SINGLE_MESSAGE_POLLS) } else { 0 };
                 return source;
             }
         }
         self.single_message_polls = 0;
-        loop {
-            let admission = state.check_bulk(connection, &self.bulk, &self.traffic);
-            let is_bulk_admitted = admission == BulkAdmission::Admitted;
-            let urgent_at =
-                if is_urgent_limited { self.urgent.ready_at(now, state.in_flight, &self.traffic) } else { now };
-            let kind = match self.next_kind(now, is_bulk_admitted, urgent_at, &mut source.wake_at) {
-                Some(kind) => kind,
-                None if !replies.is_empty() && state.preceding.is_none() => PayloadKind::Reliable,
-                None => {
-                    source.has_backlog = admission == BulkAdmission::WindowFull;
-                    break;
-                }
-            };
-            if !state.admits(connection) {
-                source.has_backlog = true;
-                break;
-            }
-            self.writer.start(size);
-            let contents = self.pack(now, connection, kind, is_bulk_admitted, replies);
-            let payload = self.writer.finish();
-            if payload.is_empty() {
-                break;
-            }
-            let sent = payload.len() + MAX_DATAGRAM - size;
-            // The session is open and has room: that was just checked.
-            let Ok(number) = connection.send_numbered(now, &[], payload, state.allowance) else { break };
-            if kind == PayloadKind::Droppable {
-                contents.on_sent(number, connection, &mut self.newest);
-                self.traffic.on_sent(now, sent);
-            }
-            state.on_sent(connection, sent);
+        while self.send_payload(now, connection, replies, &mut state, is_droppable_limited, &mut source).is_continue() {
         }
         source
     }
 
-    fn urgency(&self) -> Urgency {
-        if self.waiting & !self.reliable == 0 {
-            Urgency::None
-        } else if self.waiting & self.reliable != 0 && self.urgent.is_thin() {
-            Urgency::FewBesideBulk
+    /// Adapts the limits by delay to the path. Returns whether that of droppable messages applies: reliable messages of this
+    /// session yield first.
+    fn update_limits(&mut self, now: Instant, connection: &Connection) -> bool {
+        let is_droppable_limited = self.waiting & self.reliable == 0;
+        if is_droppable_limited {
+            self.droppable_limit.update(now, connection, &self.traffic);
         } else {
-            Urgency::Some
+            self.traffic.update(now);
+            self.reliable_limit.update(now, connection, &self.traffic);
+        }
+        is_droppable_limited
+    }
+
+    /// Packs and hands over a payload. Breaks if none may be sent now, with what is waited for in `source`.
+    fn send_payload(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+        replies: &mut Replies,
+        state: &mut FillState,
+        is_droppable_limited: bool,
+        source: &mut Source,
+    ) -> ControlFlow<()> {
+        let admission = state.check_reliable(connection, &self.reliable_limit, &self.traffic);
+        let is_reliable_admitted = admission == ReliableAdmission::Admitted;
+        let droppable_at =
+            if is_droppable_limited { self.droppable_limit.ready_at(now, state.in_flight, &self.traffic) } else { now };
+        let kind = match self.next_kind(now, is_reliable_admitted, droppable_at, &mut source.wake_at) {
+            Some(kind) => kind,
+            None if !replies.is_empty() && state.preceding.is_none() => PayloadKind::Reliable,
+            None => {
+                source.has_backlog = admission == ReliableAdmission::WindowFull;
+                return ControlFlow::Break(());
+            }
+        };
+        if !state.admits(connection) {
+            source.has_backlog = true;
+            return ControlFlow::Break(());
+        }
+        let size = connection.max_message();
+        self.writer.start(size);
+        let contents = self.pack(now, connection, kind, is_reliable_admitted, replies);
+        let payload = self.writer.finish();
+        if payload.is_empty() {
+            return ControlFlow::Break(());
+        }
+        let sent = payload.len() + MAX_DATAGRAM - size;
+        // The session is open and has room: that was just checked.
+        let Ok(number) = connection.send_numbered(now, &[], payload, state.allowance) else {
+            return ControlFlow::Break(());
+        };
+        if kind == PayloadKind::Droppable {
+            contents.on_sent(number, connection, &mut self.newest);
+            self.traffic.on_sent(now, sent);
+        }
+        state.on_sent(connection, sent);
+        ControlFlow::Continue(())
+    }
+
+    fn waiting_droppable(&self) -> WaitingDroppable {
+        if self.waiting & !self.reliable == 0 {
+            WaitingDroppable::None
+        } else if self.waiting & self.reliable != 0 && self.droppable_limit.is_thin() {
+            WaitingDroppable::FewBesideReliable
+        } else {
+            WaitingDroppable::Some
         }
     }
 
@@ -301,12 +327,12 @@ impl Sender {
         }
     }
 
-    /// The kind of the most urgent message that may be sent. Otherwise `wake_at` is set if one may be sent later.
+    /// The kind of the first message, by priority, that may be sent. Otherwise `wake_at` is set if one may be sent later.
     fn next_kind(
         &mut self,
         now: Instant,
-        is_bulk_admitted: bool,
-        urgent_at: Instant,
+        is_reliable_admitted: bool,
+        droppable_at: Instant,
         wake_at: &mut Option<Instant>,
     ) -> Option<PayloadKind> {
         for group in self.order.iter().filter(|group| group.set & self.waiting != 0) {
@@ -314,11 +340,11 @@ impl Sender {
                 let channel = self.channels.get_mut(index);
                 let Some(channel) = channel.filter(|channel| channel.front().is_some()) else { continue };
                 let kind = PayloadKind::of(channel.mode);
-                if !is_bulk_admitted && self.bulk_channels & bit(index) != 0 {
+                if !is_reliable_admitted && self.delay_limited & bit(index) != 0 {
                     continue;
                 }
                 let ready_at = channel.rate.as_mut().map_or(now, |rate| rate.ready_at(now));
-                let ready_at = if kind == PayloadKind::Droppable { ready_at.max(urgent_at) } else { ready_at };
+                let ready_at = if kind == PayloadKind::Droppable { ready_at.max(droppable_at) } else { ready_at };
                 if ready_at <= now {
                     return Some(kind);
                 }
@@ -334,14 +360,14 @@ impl Sender {
         now: Instant,
         connection: &mut Connection,
         kind: PayloadKind,
-        is_bulk_admitted: bool,
+        is_reliable_admitted: bool,
         replies: &mut Replies,
     ) -> DroppableContents {
         let mut contents = DroppableContents::default();
         if kind == PayloadKind::Reliable {
             replies.emit(&mut self.writer);
         }
-        let admitted = if is_bulk_admitted { ChannelSet::MAX } else { !self.bulk_channels };
+        let admitted = if is_reliable_admitted { ChannelSet::MAX } else { !self.delay_limited };
         let Self { channels, waiting, order, writer, newest, .. } = self;
         for group in order {
             if group.set & *waiting & admitted == 0 {
@@ -411,21 +437,21 @@ fn pack_channel(
             return;
         }
         is_first = false;
-        let own = channel.index;
+        let channel_index = channel.index;
         let mode = channel.mode;
         let replaced = channel.newest_payload.take();
         let Some(front) = channel.start_front() else { return };
         on_part(mode, is_start, replaced, front.expires_at);
         let bytes = front.bytes;
-        let sequence = front.number as u16;
+        let sequence = *front.number as u16;
         if is_whole {
-            writer.message(own, sequence, bytes);
+            writer.message(channel_index, sequence, bytes);
             channel.pop();
             continue;
         }
         let count = length.div_ceil(fragment) as u16;
         let index = *front.fragments_sent;
-        writer.fragment(own, sequence, index, count, bytes.get(offset..offset + part).unwrap_or_default());
+        writer.fragment(channel_index, sequence, index, count, bytes.get(offset..offset + part).unwrap_or_default());
         *front.fragments_sent += 1;
         if index + 1 == count {
             channel.pop();

@@ -7,13 +7,8 @@ mod queue_memory;
 
 use super::{
     ChannelFault, ChannelIndex, ChannelMode, ChannelTable, ChannelTableError, MessageId, TokenClaims, TokenError,
-    TokenVerifier,
-    message_store::OutgoingMessage,
-    player_session::Layer,
-    receiver::{Next, PayloadSource},
-    send_channel::ENTRY,
-    session::send_hello,
-    session_table::SessionTable,
+    TokenVerifier, message_store::OutgoingMessage, payload_source::PayloadSource, player_session::Layer,
+    receiver::Next, send_channel::ENTRY, session::send_hello, session_table::SessionTable,
 };
 use crate::{
     Connection, Endpoint, EndpointConfig, EndpointStats, NewPlayer, PlayerId, PublicKey, QueryReplies, SendError,

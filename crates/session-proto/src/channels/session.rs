@@ -3,7 +3,9 @@
 use super::{
     ChannelFault, ChannelIndex, ChannelTable, MessageId,
     message_store::OutgoingMessage,
-    receiver::{Next, PayloadSource, Receiver, Replies},
+    payload_source::PayloadSource,
+    receiver::{Next, Receiver},
+    replies::Replies,
     sender::Sender,
 };
 use crate::{
@@ -26,9 +28,8 @@ pub(super) struct ChannelSession {
     replies: Replies,
 }
 
-/// The states in which payloads are read come last: they are told from the others with one comparison.
+/// In the order of the life of a session.
 #[derive(Debug)]
-#[repr(u8)]
 enum State {
     /// The peer's hello has not arrived.
     AwaitingHello {
@@ -36,8 +37,6 @@ enum State {
     },
     /// A server has not decided whether the player may join.
     AwaitingDecision,
-    /// The peer was refused or does not follow the protocol: nothing more of it is read.
-    Aborted,
     Open,
     /// The queues are sent, then the connection is closed.
     Closing {
@@ -45,6 +44,8 @@ enum State {
     },
     /// The connection ends without the message layer.
     Done,
+    /// The peer was refused or does not follow the protocol: nothing more of it is read.
+    Aborted,
 }
 
 impl ChannelSession {

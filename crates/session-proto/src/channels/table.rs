@@ -1,16 +1,23 @@
 //! The table of channels, on which both sides agree.
 
-use rallypoint_wire::session::channels::{
-    ChannelIndex, FRAGMENT_HEADER, Hello, MAX_CHANNEL_MESSAGE, MAX_CHANNELS, TableEntry,
+use rallypoint_wire::session::{
+    MAX_ENCRYPTED_TO_SERVER,
+    channels::{ChannelIndex, FRAGMENT_HEADER, Hello, MAX_CHANNEL_MESSAGE, MAX_CHANNELS, TableEntry},
 };
 use std::time::Duration;
 
-/// Largest message of a channel whose messages may be dropped: such messages are meant to be small, and one lost datagram
+/// Largest message of a droppable channel: such messages are meant to be small, and one lost datagram
 /// makes the whole message late.
 const MAX_DROPPABLE: usize = 65_536;
 
 /// Smallest body of a fragment: that of an encrypted message to the server.
-const MIN_FRAGMENT: usize = 464 - FRAGMENT_HEADER;
+const MIN_FRAGMENT: usize = MAX_ENCRYPTED_TO_SERVER - FRAGMENT_HEADER;
+
+/// Smallest [`Channel::queue`] in bytes.
+pub(super) const MIN_QUEUE: usize = 1_000;
+
+/// Smallest [`Channel::rate`] in bytes per second.
+const MIN_RATE: u32 = 1_000;
 
 /// Bit of [`TableEntry::mode`]: messages are answered with receipts.
 const RECEIPTS: u8 = 0x80;
@@ -143,7 +150,7 @@ impl Channel {
             return Err(ChannelTableError::Receipts(position));
         }
         let is_age_valid = (Duration::from_millis(1)..=Duration::from_secs(60)).contains(&self.max_age);
-        if !is_age_valid || self.queue < 1_000 || self.rate.is_some_and(|rate| rate < 1_000) {
+        if !is_age_valid || self.queue < MIN_QUEUE || self.rate.is_some_and(|rate| rate < MIN_RATE) {
             return Err(ChannelTableError::Range(position));
         }
         Ok(())

@@ -14,9 +14,9 @@ const MIN_LARGE: usize = MAX_TO_CLIENT / 2;
 /// Number of polls with a single message each after which small messages are not expected to share a payload.
 pub(super) const MAX_SINGLE_MESSAGE_POLLS: u8 = 64;
 
-/// Messages that must not be late and were handed over without a queue. They are counted together: it takes fewer instructions.
+/// Droppable messages that were handed over without a queue. They are counted together: it takes fewer instructions.
 #[derive(Debug, Default)]
-pub(super) struct DirectUrgent {
+pub(super) struct DirectDroppable {
     /// Bytes of their datagrams, and those of the largest.
     bytes: u32,
     largest: u32,
@@ -26,7 +26,7 @@ pub(super) struct DirectUrgent {
     last_at: Option<Instant>,
 }
 
-impl DirectUrgent {
+impl DirectDroppable {
     #[inline]
     fn on_sent(&mut self, now: Instant, size: usize) {
         self.bytes += size as u32;
@@ -47,23 +47,23 @@ impl Sender {
         length >= MIN_LARGE || self.single_message_polls >= MAX_SINGLE_MESSAGE_POLLS
     }
 
-    /// Hands a message for which [`may_send_directly`](Self::may_send_directly) holds over to the connection without a queue, if that
-    /// would send it at once anyway and nothing waits. Reliable messages wait in their queue while a channel is in use whose
-    /// messages must not be late. `may_wait`: whether there is memory for the message in the queue, if it is not handed over.
+    /// Hands a message for which [`may_send_directly`](Self::may_send_directly) holds over to the connection without a queue, if
+    /// that would send it at once anyway and nothing waits. Reliable messages wait in their queue while a droppable channel is in
+    /// use. `may_wait`: whether there is memory for the message in the queue, if it is not handed over.
     #[inline(always)]
     pub fn send_directly(
         &mut self,
         now: Instant,
         connection: &mut Connection,
-        channel: ChannelIndex,
+        index: ChannelIndex,
         message: &[u8],
         allowance: usize,
         may_wait: impl FnOnce() -> bool,
     ) -> Option<MessageId> {
-        let sent = self.hand_over(now, connection, channel, message, allowance);
+        let sent = self.hand_over(now, connection, index, message, allowance);
         // A message that is refused replaces nothing.
         if sent.is_none() && may_wait() {
-            self.discard_unsent(now, connection, channel, message.len());
+            self.discard_unsent(now, connection, index, message.len());
         }
         sent
     }
@@ -73,7 +73,7 @@ impl Sender {
         &mut self,
         now: Instant,
         connection: &mut Connection,
-        channel: ChannelIndex,
+        index: ChannelIndex,
         message: &[u8],
         allowance: usize,
     ) -> Option<MessageId> {
@@ -90,84 +90,87 @@ impl Sender {
         if budget < MAX_DATAGRAM {
             budget = self.renew_direct_budget(now, connection)?;
         }
-        let own = self.channels.get_mut(usize::from(channel.get()))?;
-        let position = own.next_direct(message.len())?;
-        let is_reliable = own.mode.is_reliable();
-        if is_reliable && (self.traffic.is_active() || self.direct_urgent.last_at.is_some()) {
+        let channel = self.channels.get_mut(usize::from(index.get()))?;
+        let position = channel.next_direct(message.len())?;
+        let is_reliable = channel.mode.is_reliable();
+        if is_reliable && (self.traffic.is_active() || self.direct_droppable.last_at.is_some()) {
             return None;
         }
-        if !is_reliable && (!self.is_urgent_direct || own.newest_payload.is_some_and(|last| connection.is_unsent(last)))
+        if !is_reliable
+            && (!self.is_droppable_direct || channel.newest_payload.is_some_and(|last| connection.is_unsent(last)))
         {
             return None;
         }
-        if !connection.send_headed(now, message_header(channel, position as u16), message, allowance, own.max_age_us) {
+        if !connection.send_headed(now, message_header(index, position as u16), message, allowance, channel.max_age_us)
+        {
             return None;
         }
         let size = message.len() + self.direct_overhead;
         // The budget of a game lasts for a few frames, however small its messages are.
         let charge = if is_small { MAX_DATAGRAM } else { size };
         connection.direct_budget().set_left(budget.saturating_sub(charge));
-        let id = own.on_sent_directly();
+        let id = channel.on_sent_directly();
         if !is_reliable {
-            self.direct_urgent.on_sent(now, size);
-            if own.mode == ChannelMode::Sequenced {
-                let replaced = own.newest_payload.replace(connection.last_number());
-                self.supersede(now, connection, channel, replaced);
+            self.direct_droppable.on_sent(now, size);
+            if channel.mode == ChannelMode::Sequenced {
+                let replaced = channel.newest_payload.replace(connection.last_number());
+                self.supersede(now, connection, index, replaced);
             }
         }
         Some(id)
     }
 
-    /// Determines what would be sent at once, and whether messages that must not be late are held back. Returns none if that is
+    /// Determines what would be sent at once, and whether droppable messages are held back. Returns none if that is
     /// less than a datagram.
     #[inline(never)]
     fn renew_direct_budget(&mut self, now: Instant, connection: &mut Connection) -> Option<usize> {
         if connection.direct_budget().is_current() {
             return None;
         }
-        self.count_direct_urgent();
+        self.count_direct_droppable();
         self.direct_overhead = MAX_DATAGRAM - connection.max_message() + MESSAGE_HEADER;
-        self.is_urgent_direct = self.urgent.stays_unlimited(now, connection);
+        self.is_droppable_direct = self.droppable_limit.stays_unlimited(now, connection);
         let budget = connection.send_budget(now);
         connection.direct_budget().renew(budget);
         (budget >= MAX_DATAGRAM).then_some(budget)
     }
 
-    /// Counts the messages that must not be late and were handed over since the last time.
-    pub(super) fn count_direct_urgent(&mut self) {
-        if let DirectUrgent { bytes, largest, sends, last_at: Some(at) } = std::mem::take(&mut self.direct_urgent) {
-            self.urgent.on_offers(at, bytes as usize, sends);
+    /// Counts the droppable messages that were handed over since the last time.
+    pub(super) fn count_direct_droppable(&mut self) {
+        if let DirectDroppable { bytes, largest, sends, last_at: Some(at) } = std::mem::take(&mut self.direct_droppable)
+        {
+            self.droppable_limit.on_offers(at, bytes as usize, sends);
             self.traffic.on_sent(at, largest as usize);
         }
     }
 
-    /// A newer message of a sequenced channel was handed over. `replaced`: the payload of the last one, if that was alone in it.
+    /// A newer message of a sequenced channel was handed over. `replaced`: the payload of the last one, if it contained only that.
     #[inline(always)]
     fn supersede(
         &mut self,
         now: Instant,
         connection: &mut Connection,
-        channel: ChannelIndex,
+        index: ChannelIndex,
         replaced: Option<MessageNumber>,
     ) {
         if let Some(replaced) = replaced {
             connection.discard_at(replaced, now);
         }
         if !self.newest.is_empty() {
-            self.newest.supersede(now, bit(channel.get().into()), |number, at| connection.discard_at(number, at));
+            self.newest.supersede(now, bit(index.get().into()), |number, at| connection.discard_at(number, at));
         }
     }
 
     /// If the last message of a sequenced channel was handed over and not sent yet, the next one replaces it, unless that is
     /// refused because of its length.
     #[cold]
-    fn discard_unsent(&mut self, now: Instant, connection: &mut Connection, channel: ChannelIndex, length: usize) {
-        if let Some(own) = self.channels.get_mut(usize::from(channel.get()))
-            && length <= own.max_size
-            && let Some(replaced) = own.newest_payload.take_if(|last| connection.is_unsent(*last))
+    fn discard_unsent(&mut self, now: Instant, connection: &mut Connection, index: ChannelIndex, length: usize) {
+        if let Some(channel) = self.channels.get_mut(usize::from(index.get()))
+            && length <= channel.max_size
+            && let Some(replaced) = channel.newest_payload.take_if(|last| connection.is_unsent(*last))
         {
             connection.discard_unsent(now, replaced);
-            own.on_direct_replaced();
+            channel.on_direct_replaced();
         }
     }
 }

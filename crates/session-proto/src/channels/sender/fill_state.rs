@@ -3,8 +3,8 @@
 use crate::{
     Connection,
     channels::{
-        bulk_limit::{BulkAdmission, BulkLimit},
-        urgent_traffic::UrgentTraffic,
+        droppable_traffic::DroppableTraffic,
+        reliable_limit::{ReliableAdmission, ReliableLimit},
     },
 };
 use rallypoint_wire::session::MAX_DATAGRAM;
@@ -20,27 +20,32 @@ pub(super) struct FillState {
     pub in_flight: u64,
     /// Congestion window in bytes.
     window: u64,
-    /// Number of payloads with messages that must not be late, if only those may be handed over now.
+    /// Number of payloads with droppable messages, if only those may be handed over now.
     pub preceding: Option<u8>,
     /// Whether those are so few that they need not wait for the congestion window.
     may_overdraw: bool,
 }
 
-/// Messages that wait and must not be late.
+/// Whether droppable messages wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Urgency {
+pub(super) enum WaitingDroppable {
     None,
     Some,
     /// They are few, and reliable ones wait as well, which make room for them.
-    FewBesideBulk,
+    FewBesideReliable,
 }
 
 impl FillState {
-    pub fn new(now: Instant, connection: &mut Connection, urgency: Urgency, allowance: usize) -> Self {
-        let may_overdraw = urgency == Urgency::FewBesideBulk;
+    pub fn new(
+        now: Instant,
+        connection: &mut Connection,
+        waiting_droppable: WaitingDroppable,
+        allowance: usize,
+    ) -> Self {
+        let may_overdraw = waiting_droppable == WaitingDroppable::FewBesideReliable;
         let has_precedence = connection.has_precedence(now) || (may_overdraw && connection.is_window_full());
         let preceding = if has_precedence { Some(connection.max_preceding(may_overdraw)) } else { None };
-        let may_send = preceding.is_none_or(|count| urgency != Urgency::None && count > 0);
+        let may_send = preceding.is_none_or(|count| waiting_droppable != WaitingDroppable::None && count > 0);
         Self {
             budget: if may_send { connection.urgent_budget(now, has_precedence && may_overdraw) } else { 0 },
             may_overdraw,
@@ -58,11 +63,16 @@ impl FillState {
     }
 
     /// Whether a reliable message may be handed over.
-    pub fn check_bulk(&self, connection: &Connection, bulk: &BulkLimit, traffic: &UrgentTraffic) -> BulkAdmission {
+    pub fn check_reliable(
+        &self,
+        connection: &Connection,
+        limit: &ReliableLimit,
+        traffic: &DroppableTraffic,
+    ) -> ReliableAdmission {
         if self.preceding.is_some() || (traffic.is_active() && !connection.has_room_beside_urgent()) {
-            BulkAdmission::WindowFull
+            ReliableAdmission::WindowFull
         } else {
-            bulk.check(self.in_flight, self.window, traffic)
+            limit.check(self.in_flight, self.window, traffic)
         }
     }
 

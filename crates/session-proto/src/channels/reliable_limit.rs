@@ -1,7 +1,7 @@
-//! Keeps the queue of the path short while messages that must not be late share it with reliable ones.
+//! Keeps the queue of the path short while droppable messages share it with reliable ones.
 //!
 //! The congestion controller fills the queue of a bottleneck, as TCP does: fair, but then a position waits behind the
-//! download of its own session. So while a sequenced or expiring channel is in use, reliable messages are limited by delay
+//! download of its own session. So while a droppable channel is in use, reliable messages are limited by delay
 //! (as in LEDBAT, RFC 6817): when the queue delays by more than a target, the bytes in flight shrink so far that the queue
 //! drains, and grow again after that. The congestion window applies as well.
 //!
@@ -9,7 +9,7 @@
 //! direction delay as well, and reliable messages that back off for those would starve and help nobody. What remains of a delay
 //! although the bytes in flight have shrunk is not theirs.
 
-use super::urgent_traffic::UrgentTraffic;
+use super::droppable_traffic::DroppableTraffic;
 use crate::Connection;
 use rallypoint_wire::session::MAX_DATAGRAM;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ const START: f64 = 10.0 * MAX_DATAGRAM as f64;
 /// Smallest limit in bytes: two datagrams.
 const MIN_LIMIT: f64 = 2.0 * MAX_DATAGRAM as f64;
 
-/// Number of datagrams with other messages for which reliable ones leave room in the congestion window.
+/// Number of datagrams with droppable messages for which reliable ones leave room in the congestion window.
 const RESERVE: u64 = 2;
 
 /// Round trips after a reduction from and until which the delay is measured that remains: what was sent before it has arrived.
@@ -67,9 +67,9 @@ const FOREIGN_DECAY: Duration = Duration::from_secs(1);
 
 /// Whether a reliable message may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BulkAdmission {
+pub(super) enum ReliableAdmission {
     Admitted,
-    /// The congestion window has room only for messages that must not be late: it has to grow.
+    /// The congestion window has room only for droppable messages: it has to grow.
     WindowFull,
     /// More would make the queue of the path too long.
     QueueTooLong,
@@ -77,7 +77,7 @@ pub(super) enum BulkAdmission {
 
 /// Limits reliable messages by delay, while it is needed.
 #[derive(Debug, Default)]
-pub(super) struct BulkLimit {
+pub(super) struct ReliableLimit {
     /// Maximum number of bytes in flight.
     limit: Option<f64>,
     /// Whether there was a queue: the capacity of the path is known.
@@ -108,9 +108,9 @@ struct Drained {
     is_valid: bool,
 }
 
-impl BulkLimit {
+impl ReliableLimit {
     /// Adapts the limit to the measured delay.
-    pub fn update(&mut self, now: Instant, connection: &Connection, traffic: &UrgentTraffic) {
+    pub fn update(&mut self, now: Instant, connection: &Connection, traffic: &DroppableTraffic) {
         if !traffic.is_active() {
             *self = Self::default();
             return;
@@ -197,15 +197,15 @@ impl BulkLimit {
     }
 
     /// Whether a reliable message may be sent, with this many bytes in flight.
-    pub fn check(&self, in_flight: u64, window: u64, traffic: &UrgentTraffic) -> BulkAdmission {
+    pub fn check(&self, in_flight: u64, window: u64, traffic: &DroppableTraffic) -> ReliableAdmission {
         if in_flight == 0 || !traffic.is_active() {
-            return BulkAdmission::Admitted;
+            return ReliableAdmission::Admitted;
         }
         let next = (in_flight + MAX_DATAGRAM as u64) as f64;
         if self.limit.is_some_and(|limit| next > limit && limit < window as f64) {
-            return BulkAdmission::QueueTooLong;
+            return ReliableAdmission::QueueTooLong;
         }
         let has_reserve = in_flight + RESERVE * u64::from(traffic.size()) + MAX_DATAGRAM as u64 <= window;
-        if has_reserve { BulkAdmission::Admitted } else { BulkAdmission::WindowFull }
+        if has_reserve { ReliableAdmission::Admitted } else { ReliableAdmission::WindowFull }
     }
 }

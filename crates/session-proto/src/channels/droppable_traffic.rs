@@ -1,21 +1,21 @@
-//! What is sent of messages that must not be late: the limits by delay depend on it.
+//! What is sent of droppable messages: the limits by delay depend on it.
 
 use std::time::{Duration, Instant};
 
 /// How long a channel counts as in use after a message.
 const ACTIVE: Duration = Duration::from_secs(1);
 
-/// The datagrams with messages that must not be late.
+/// The datagrams with droppable messages.
 #[derive(Debug, Default)]
-pub(super) struct UrgentTraffic {
-    /// When the last one was sent, while a channel with such messages is in use.
+pub(super) struct DroppableTraffic {
+    /// When the last one was sent, while a droppable channel is in use.
     sent_at: Option<Instant>,
     /// Size of the last one, and of the largest lately.
     last_size: u32,
     size: u32,
 }
 
-impl UrgentTraffic {
+impl DroppableTraffic {
     /// A datagram of this size is sent.
     #[inline]
     pub fn on_sent(&mut self, now: Instant, size: usize) {
@@ -28,13 +28,13 @@ impl UrgentTraffic {
         }
     }
 
-    /// Whether a channel with such messages is in use, as of the last [`update`](Self::update).
+    /// Whether a droppable channel is in use, as of the last [`update`](Self::update).
     #[inline]
     pub fn is_active(&self) -> bool {
         self.sent_at.is_some()
     }
 
-    /// Determines whether a channel is still in use.
+    /// Determines whether a droppable channel is still in use.
     pub fn update(&mut self, now: Instant) {
         if self.sent_at.is_some_and(|at| now >= at + ACTIVE) {
             *self = Self::default();

@@ -1,4 +1,4 @@
-//! Keeps the queue of the path short that sequenced and expiring messages would fill by themselves.
+//! Keeps the queue of the path short that droppable messages would fill by themselves.
 //!
 //! Players whose messages together exceed what their path carries fill its queue, and then every message is late by the length of
 //! that queue. The congestion controller cannot prevent it: many small windows are one long queue. So when the queue delays, a
@@ -8,7 +8,7 @@
 //! At most a third of the bytes is held back, and if that does not shorten the queue within two seconds (because other traffic
 //! fills it), none is for a while.
 
-use super::urgent_traffic::UrgentTraffic;
+use super::droppable_traffic::DroppableTraffic;
 use crate::Connection;
 use std::time::{Duration, Instant};
 
@@ -32,9 +32,9 @@ const THIN_RATE: f64 = 32_000.0;
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
 const MAX_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Limits messages that must not be late by delay.
+/// Limits droppable messages by delay.
 #[derive(Debug, Default)]
-pub(super) struct UrgentLimit {
+pub(super) struct DroppableLimit {
     /// Maximum number of bytes in flight, while there is a limit.
     limit: Option<f64>,
     reduced_at: Option<Instant>,
@@ -53,7 +53,7 @@ pub(super) struct UrgentLimit {
     sends: u32,
 }
 
-impl UrgentLimit {
+impl DroppableLimit {
     /// Whether nothing is held back.
     #[inline]
     pub fn is_unlimited(&self) -> bool {
@@ -112,7 +112,7 @@ impl UrgentLimit {
     }
 
     /// Adapts the limit to the measured delay.
-    pub fn update(&mut self, now: Instant, connection: &Connection, traffic: &UrgentTraffic) {
+    pub fn update(&mut self, now: Instant, connection: &Connection, traffic: &DroppableTraffic) {
         let rtt = connection.smoothed_rtt();
         let grown_at = self.grown_at.replace(now);
         if !is_queue_too_long(connection) {
@@ -142,7 +142,7 @@ impl UrgentLimit {
     }
 
     /// When a payload may be sent, with this many bytes in flight: now or before if at once.
-    pub fn ready_at(&self, now: Instant, in_flight: u64, traffic: &UrgentTraffic) -> Instant {
+    pub fn ready_at(&self, now: Instant, in_flight: u64, traffic: &DroppableTraffic) -> Instant {
         let size = f64::from(traffic.size());
         let is_limited = self.limit.is_some_and(|limit| in_flight as f64 + size > limit.max(size));
         match traffic.last() {
@@ -168,7 +168,7 @@ mod tests {
     fn messages_that_are_counted_together_are_offered_at_their_rate() {
         for per_second in [10, 20, 30, 60] {
             let mut now = Instant::now();
-            let mut limit = UrgentLimit::default();
+            let mut limit = DroppableLimit::default();
             for _ in 0..50 {
                 now += Duration::from_secs(8) / per_second;
                 limit.on_offers(now, 8 * 100, 8);
