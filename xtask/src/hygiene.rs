@@ -294,14 +294,10 @@ mod tests {
         let found = problems_of("crates/wire/src/session/data.rs", format!("{longest}\n{longest}x\n"));
         assert_eq!(found, ["crates/wire/src/session/data.rs:2: a comment of more than 132 columns"]);
         for (path, line) in [
-            ("crates/wire/tests/main.rs", format!("{longest}x")),
+            ("crates/wire/tests/lists.rs", format!("{longest}x")),
             ("crates/wire/src/lib.rs", format!("const TABLE: &str = \"{longest}\";")),
         ] {
-            assert_eq!(
-                problems_of(path, &line).iter().filter(|problem| problem.contains("columns")).count(),
-                0,
-                "{path}"
-            );
+            assert_eq!(problems_of(path, line), [""; 0]);
         }
     }
 
