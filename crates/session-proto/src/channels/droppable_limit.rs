@@ -25,7 +25,8 @@ const MIN_SHARE: f64 = 2.0 / 3.0;
 const MAX_FUTILE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_secs(30);
 
-/// Rate in bytes per second below which a stream is thin: as in [`ConnectionConfig::thin_rate`](crate::ConnectionConfig::thin_rate).
+/// Rate in bytes per second below which a stream is thin: as in
+/// [`ConnectionConfig::thin_rate`](crate::ConnectionConfig::thin_rate).
 const THIN_RATE: f64 = 32_000.0;
 
 /// Shortest and longest interval between two steps of a stream: what is sent within the shortest is one step.

@@ -52,8 +52,8 @@ struct Chunk {
 }
 
 impl OutgoingMessage<'_> {
-    /// Bytes of memory that the message takes in a queue. Those that several queues share are counted in full in the first, as a half
-    /// in the second, and so on: the sum exceeds what is in use by little, however many there are.
+    /// Bytes of memory that the message takes in a queue. Those that several queues share are counted in full in the first, as
+    /// a half in the second, and so on: the sum exceeds what is in use by little, however many there are.
     #[inline]
     pub fn memory(&self) -> usize {
         match self {

@@ -229,7 +229,8 @@ impl Receiver {
         Ok(delivered.map(|(channel, _)| channel))
     }
 
-    /// The bytes of the message that [`finish_next`](Self::finish_next) moved to. `last`: the payload that the source returned last.
+    /// The bytes of the message that [`finish_next`](Self::finish_next) moved to. `last`: the payload that the source returned
+    /// last.
     pub fn message<'a>(&'a self, last: &'a [u8]) -> &'a [u8] {
         match self.current {
             Current::EndOfSource => last.get(MESSAGE_HEADER..).unwrap_or_default(),

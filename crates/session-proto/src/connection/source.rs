@@ -25,7 +25,7 @@ const MAX_PRECEDING: u8 = 4;
 
 /// Least number of messages in the window for which bulk leaves room: those of a game within a round trip and the time in which a
 /// lost message is resent.
-const MIN_URGENT_NUMBERS: usize = 8;
+const MIN_DROPPABLE_NUMBERS: usize = 8;
 
 /// New messages that are sent before those that have to be resent: a position that is sent now is worth more than a part of a
 /// download.
@@ -64,7 +64,7 @@ impl Connection {
     /// Number of bytes, headers included, that would be sent at once. The layer above has something to send.
     #[inline(always)]
     pub(crate) fn send_budget(&mut self, now: Instant) -> usize {
-        if self.has_precedence(now) { 0 } else { self.urgent_budget(now, false) }
+        if self.has_precedence(now) { 0 } else { self.droppable_budget(now, false) }
     }
 
     /// Whether only messages may be sent that must not be late: others have to be resent now, or nothing comes back. Into a
@@ -109,7 +109,7 @@ impl Connection {
     /// The same as [`send_budget`](Self::send_budget) for messages that must not be late. `may_overdraw`: they are so few that they
     /// need not wait for the congestion window.
     #[inline(always)]
-    pub(crate) fn urgent_budget(&mut self, now: Instant, may_overdraw: bool) -> usize {
+    pub(crate) fn droppable_budget(&mut self, now: Instant, may_overdraw: bool) -> usize {
         // As in `send`: messages that were acked long ago are freed with every ack, and here only if their memory is needed.
         if self.send.is_memory_scarce || !self.send.buffer.has_room() {
             self.release(now);
@@ -222,10 +222,10 @@ impl Connection {
 
     /// Whether there is room for a message that leaves some numbers of the window to others, which must not wait for an ack.
     #[inline]
-    pub(crate) fn has_room_beside_urgent(&self) -> bool {
+    pub(crate) fn has_room_beside_droppable(&self) -> bool {
         self.send
             .buffer
-            .has_room_for(1 + self.send.buffer.reserve() + (self.config.window / 16).max(MIN_URGENT_NUMBERS))
+            .has_room_for(1 + self.send.buffer.reserve() + (self.config.window / 16).max(MIN_DROPPABLE_NUMBERS))
     }
 
     /// There is nothing to send that was handed over already, but the layer above has more.

@@ -47,7 +47,7 @@ impl FillState {
         let preceding = if has_precedence { Some(connection.max_preceding(may_overdraw)) } else { None };
         let may_send = preceding.is_none_or(|count| waiting_droppable != WaitingDroppable::None && count > 0);
         Self {
-            budget: if may_send { connection.urgent_budget(now, has_precedence && may_overdraw) } else { 0 },
+            budget: if may_send { connection.droppable_budget(now, has_precedence && may_overdraw) } else { 0 },
             may_overdraw,
             allowance,
             in_flight: connection.in_flight(),
@@ -69,7 +69,7 @@ impl FillState {
         limit: &ReliableLimit,
         traffic: &DroppableTraffic,
     ) -> ReliableAdmission {
-        if self.preceding.is_some() || (traffic.is_active() && !connection.has_room_beside_urgent()) {
+        if self.preceding.is_some() || (traffic.is_active() && !connection.has_room_beside_droppable()) {
             ReliableAdmission::WindowFull
         } else {
             limit.check(self.in_flight, self.window, traffic)

@@ -38,8 +38,8 @@ impl QueueMemory {
         self.total
     }
 
-    /// Whether there is memory for a message of this many bytes to a player with `queued` bytes. A single message that is larger than
-    /// all of it fits as well.
+    /// Whether there is memory for a message of this many bytes to a player with `queued` bytes. A single message that is
+    /// larger than all of it fits as well.
     #[inline]
     pub fn has_room(&self, queued: usize, bytes: usize) -> bool {
         let is_common = self.total <= self.max_common && (queued == 0 || self.total + bytes <= self.max_common);
