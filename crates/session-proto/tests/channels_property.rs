@@ -424,6 +424,13 @@ fn w111_a_server_with_the_smallest_window_continues_after_several_new_addresses(
     run(421, &Encryption::Plain, 64, Traffic::Bursts);
 }
 
+/// Found by the tests above: the network stalls for 5 s right after a new address. The round trip that this took made the path seem
+/// so long that genuine acks were ignored for seconds.
+#[test]
+fn w62_a_stall_after_a_new_address_does_not_delay_what_follows() {
+    run(3_160, &Encryption::Encrypted, 64, Traffic::Bursts);
+}
+
 /// Found by the tests above: a message that its full queue refused had replaced the newest one before.
 #[test]
 fn w111_a_refused_message_does_not_replace_the_newest_of_a_sequenced_channel() {

@@ -20,6 +20,10 @@ const CONFIRMATION_WINDOW: Duration = Duration::from_secs(10);
 /// Time for which early acks are ignored after one was found to be forged.
 const DISTRUST_PERIOD: Duration = Duration::from_secs(2);
 
+/// Longest usual round-trip time. If a stall of the network makes the first round trip on a path take seconds, genuine acks of the
+/// next ones are not ignored for as long.
+const MAX_USUAL: Duration = Duration::from_secs(1);
+
 /// Below this nothing is too early: it is shorter than the pauses of the hosts at both ends.
 const MIN_FLOOR: Duration = Duration::from_millis(1);
 
@@ -121,7 +125,7 @@ impl EarlyAckFilter {
         if let Some(early) = &mut self.early {
             early.is_interrupted = true;
         }
-        let Some(rtt) = rtt else { return };
+        let Some(rtt) = rtt.map(|rtt| rtt.min(MAX_USUAL)) else { return };
         self.measured = self.measured.saturating_add(1);
         self.usual = Some(match self.usual {
             _ if std::mem::take(&mut self.is_provisional) => rtt,
@@ -218,6 +222,19 @@ mod tests {
             assert!(floor(&filter) > ms(35));
             filter.on_ack(Some(ms(49)));
         }
+    }
+
+    #[test]
+    fn w62_a_first_round_trip_of_seconds_does_not_make_later_ones_early_for_as_long() {
+        let mut now = Instant::now();
+        let mut filter = EarlyAckFilter::new(None);
+        filter.on_ack(Some(ms(5_400)));
+        let start = now;
+        while filter.floor(now, ms(5_400)) > ms(44) {
+            now += ms(16);
+            filter.on_early_ack(now, ms(44));
+        }
+        assert!(now - start < ms(2_000), "{:?}", now - start);
     }
 
     #[test]
