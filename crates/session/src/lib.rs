@@ -11,12 +11,14 @@
 //! ```
 //!
 //! Sessions of [`PolledChannelServer`], [`PolledChannelClient`], [`AsyncChannelServer`] and [`AsyncChannelClient`] have channels:
-//! each has its own order, reliability, priority and maximum size, and both sides name the same [`ChannelTable`]. A server
-//! and a client without channels refuse each other's logins, so nothing is ever garbled.
+//! each has its own order, reliability, priority and maximum size, and both sides name the same [`ChannelTable`]. If
+//! only one side has channels, the server refuses the login with a reason, so nothing is ever garbled
+//! (`ServerChannels::plain_channel` serves clients without channels as well).
 //!
 //! All eight hand out the same [`ServerEvent`]s and [`ClientEvent`]s, and their methods have the same names. Those of the async
-//! forms wait where there is something to wait for (`connect`, `next_event`, `recv`, `send`, `close`, `shutdown`; `try_send` does
-//! not); those of the polled forms return at once, except for `shutdown`. `with_connection` reads the state of a connection in
+//! forms wait where there is something to wait for (`bind`, `connect`, `accept`, `next_event`, `recv`, `send`, `close`,
+//! `shutdown`; `try_send` does not). Those of the polled forms return at once, except for `wait`, `shutdown`, and `connect` with a
+//! name, which is resolved first. `with_connection` reads the state of a connection in
 //! both. This crate re-exports the types that a game needs: configuration, keys, events and errors.
 //!
 //! ```
