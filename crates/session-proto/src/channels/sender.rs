@@ -273,7 +273,8 @@ impl Sender {
         let is_reliable_admitted = admission == ReliableAdmission::Admitted;
         let droppable_at =
             if is_droppable_limited { self.droppable_limit.ready_at(now, state.in_flight, &self.traffic) } else { now };
-        let kind = match self.next_kind(now, is_reliable_admitted, droppable_at, &mut source.wake_at) {
+        let only_droppable = state.preceding.is_some();
+        let kind = match self.next_kind(now, is_reliable_admitted, only_droppable, droppable_at, &mut source.wake_at) {
             Some(kind) => kind,
             None if !replies.is_empty() && state.preceding.is_none() => PayloadKind::Reliable,
             None => {
@@ -328,10 +329,12 @@ impl Sender {
     }
 
     /// The kind of the first message, by priority, that may be sent. Otherwise `wake_at` is set if one may be sent later.
+    /// `only_droppable`: it precedes messages that have to be resent, as no reliable one does, whatever its priority is.
     fn next_kind(
         &mut self,
         now: Instant,
         is_reliable_admitted: bool,
+        only_droppable: bool,
         droppable_at: Instant,
         wake_at: &mut Option<Instant>,
     ) -> Option<PayloadKind> {
@@ -340,7 +343,8 @@ impl Sender {
                 let channel = self.channels.get_mut(index);
                 let Some(channel) = channel.filter(|channel| channel.front().is_some()) else { continue };
                 let kind = PayloadKind::of(channel.mode);
-                if !is_reliable_admitted && self.delay_limited & bit(index) != 0 {
+                let is_excluded = only_droppable && kind == PayloadKind::Reliable;
+                if is_excluded || (!is_reliable_admitted && self.delay_limited & bit(index) != 0) {
                     continue;
                 }
                 let ready_at = channel.rate.as_mut().map_or(now, |rate| rate.ready_at(now));

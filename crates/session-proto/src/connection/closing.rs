@@ -108,7 +108,8 @@ impl Connection {
 
     /// Starts to send disconnects if everything is delivered or the time for that is up.
     pub(super) fn finish_flush(&mut self, now: Instant) {
-        if self.prepared_close.as_ref().is_some_and(|close| now >= close.until)
+        if self.state == State::Open
+            && self.prepared_close.as_ref().is_some_and(|close| now >= close.until)
             && let Some(close) = self.prepared_close.take()
         {
             let reason = DisconnectReason::Closed;

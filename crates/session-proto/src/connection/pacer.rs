@@ -10,6 +10,10 @@ const BURST: Duration = Duration::from_millis(1);
 /// small part of what the path carries.
 const MAX_LATE_BURST: Duration = Duration::from_millis(25);
 
+/// Largest debt, as time at the application's own limit. Probes are sent without regard to the pacer; after an outage, a session with
+/// a low limit would otherwise be silent for many seconds.
+const MAX_DEBT: Duration = Duration::from_millis(250);
+
 /// Smallest burst in bytes: two datagrams.
 const MIN_BURST: f64 = 2.0 * MAX_DATAGRAM as f64;
 
@@ -65,7 +69,8 @@ impl Pacer {
     }
 
     pub fn on_send(&mut self, len: usize) {
-        self.credit -= len as f64;
+        let max_debt = MIN_BURST + self.max_rate * MAX_DEBT.as_secs_f64();
+        self.credit = (self.credit - len as f64).max(-max_debt);
     }
 
     /// When to try again after [`refill_and_check`](Self::refill_and_check) returned false: not for each datagram, but for a
@@ -75,5 +80,19 @@ impl Pacer {
         let wanted = (rate * BURST.as_secs_f64()).clamp(1.0, MAX_AWAITED_BURST) / 2.0;
         let seconds = ((wanted - self.credit) / rate.max(1.0)).clamp(MIN_WAIT, MAX_WAIT);
         self.at + Duration::from_secs_f64(seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probes_of_an_outage_do_not_silence_a_session_with_a_low_rate() {
+        let start = Instant::now();
+        let mut pacer = Pacer::new(start, Some(4_000));
+        (0..180).for_each(|_| pacer.on_send(508));
+        assert!(!pacer.refill_and_check(start + Duration::from_millis(100), || 1e6));
+        assert!(pacer.refill_and_check(start + Duration::from_millis(600), || 1e6));
     }
 }

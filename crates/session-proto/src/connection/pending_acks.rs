@@ -131,7 +131,8 @@ impl PendingAcks {
             list.push(new.number);
         }
         let repeated = match (self.ack_loss_repeats, self.loss_repeats) {
-            _ if is_crowded => 0,
+            // An ack without new numbers has nothing but repetitions.
+            _ if is_crowded && count > 0 => 0,
             (1.., _) => REPEATED_AFTER_ACK_LOSS,
             (0, 0) if self.arrivals.is_steady() => 0,
             _ => REPEATED,
