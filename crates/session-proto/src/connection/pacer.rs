@@ -10,8 +10,8 @@ const BURST: Duration = Duration::from_millis(1);
 /// small part of what the path carries.
 const MAX_LATE_BURST: Duration = Duration::from_millis(25);
 
-/// Largest debt, as time at the application's own limit. Probes are sent without regard to the pacer; after an outage, a session with
-/// a low limit would otherwise be silent for many seconds.
+/// Largest debt, as time at the application's own limit. Probes are sent without regard to the pacer; after an outage, a
+/// session with a low limit would otherwise be silent for many seconds.
 const MAX_DEBT: Duration = Duration::from_millis(250);
 
 /// Smallest burst in bytes: two datagrams.
