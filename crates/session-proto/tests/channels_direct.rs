@@ -108,7 +108,7 @@ fn w111_a_refused_position_does_not_replace_one_that_was_handed_over() {
     }
     pair.net.with(pair.server, |app, now| {
         let players: Vec<PlayerId> = app.server.players().collect();
-        // The second message goes beyond the limit, which a player to whom nothing waits may.
+        // The second message exceeds the limit, which is allowed while the queue of its player is empty.
         for (player, length) in [(players[1], 10_000), (players[2], 60_000)] {
             while app.server.send(now, player, ORDERED, &vec![0; length]).is_ok() {}
         }

@@ -424,8 +424,8 @@ fn w111_a_server_with_the_smallest_window_continues_after_several_new_addresses(
     run(421, &Encryption::Plain, 64, Traffic::Bursts);
 }
 
-/// Found by the tests above: the network stalls for 5 s right after a new address. The round trip that this took made the path seem
-/// so long that genuine acks were ignored for seconds.
+/// Found by the tests above: the network stalls for 5 s right after a new address. The round trip of 5 s was taken for the
+/// delay of the path, and genuine acks were ignored as too early for the next 8 s.
 #[test]
 fn w62_a_stall_after_a_new_address_does_not_delay_what_follows() {
     run(3_160, &Encryption::Encrypted, 64, Traffic::Bursts);

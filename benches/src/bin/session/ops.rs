@@ -40,7 +40,7 @@ pub enum Layer {
     Channel(ChannelMode),
     /// A reliable ordered channel whose messages are confirmed one by one.
     Receipts,
-    /// A reliable ordered channel, and messages that are sent to all players, of whom there is one.
+    /// A reliable ordered channel, whose messages are broadcast to a single player.
     Broadcast,
 }
 

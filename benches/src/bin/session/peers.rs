@@ -46,7 +46,7 @@ pub struct Served<S> {
     player: PlayerId,
 }
 
-/// A server that sends each message to all of its players, of whom there is one.
+/// A server that broadcasts each message to its single player.
 pub struct Broadcasting(pub Served<ChannelServer>);
 
 /// A server that packs messages into a stream.

@@ -6,7 +6,7 @@
 //! drains, and grow again after that. The congestion window applies as well.
 //!
 //! Not every delay is a queue that these messages have made: jitter, frames of the peer, and traffic of others or in the other
-//! direction delay as well, and reliable messages that back off for those would starve and help nobody. What remains of a delay
+//! direction delay as well, and reliable messages that back off for those would starve without any gain. What remains of a delay
 //! although the bytes in flight have shrunk is not theirs.
 
 use super::droppable_traffic::DroppableTraffic;

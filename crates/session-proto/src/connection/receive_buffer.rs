@@ -28,7 +28,7 @@ pub(crate) enum Insertion {
     Duplicate,
     /// The number lies above the window. The message is dropped without an ack, which is the flow control.
     AboveWindow,
-    /// As above, and the oldest missing message has not arrived for so long that the peer no longer has it (W63).
+    /// As above, and the oldest message has been missing longer than the peer keeps it (W63).
     Stalled,
     /// `fill` rejected the message: nothing has changed.
     Rejected,

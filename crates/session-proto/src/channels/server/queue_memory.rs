@@ -85,7 +85,7 @@ impl QueueMemory {
 }
 
 impl ChannelServer {
-    /// Reports players to whom messages were refused, and for whom there is memory again.
+    /// Reports the players whose messages were refused for lack of memory, once there is memory again.
     pub(super) fn report_queue_memory(&mut self) {
         let Self { queues, sessions, events, .. } = self;
         if queues.blocked.is_empty() {
