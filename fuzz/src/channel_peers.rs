@@ -5,6 +5,7 @@
 //! * Hostile client: a server that verifies tokens and decides on logins raises requests only for valid tokens, each once, delivers
 //!   nothing of players that it has not accepted, and serves an honest player all the time.
 
+use crate::delivery::drain;
 use rallypoint_machine::Machine;
 use rallypoint_session_proto::{
     Channel, ChannelClient, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServer, ChannelServerConfig,
@@ -142,20 +143,14 @@ impl HostileServer {
     }
 
     fn exchange(&mut self, milliseconds: u64) {
-        let mut out = Vec::new();
         for rounds in 0.. {
             assert!(rounds < 10_000, "it comes to an end");
-            let mut is_idle = true;
-            while let Some(transmit) = self.server.poll_transmit(self.now, &mut out) {
-                is_idle = false;
-                transmit.datagrams(&out).for_each(|bytes| self.client.handle_datagram(self.now, SERVER.into(), bytes));
-                out.clear();
-            }
-            while let Some(transmit) = self.client.poll_transmit(self.now, &mut out) {
-                is_idle = false;
-                transmit.datagrams(&out).for_each(|bytes| self.server.handle_datagram(self.now, HONEST.into(), bytes));
-                out.clear();
-            }
+            let mut is_idle = !drain(self.now, &mut self.server, |_, bytes| {
+                self.client.handle_datagram(self.now, SERVER.into(), bytes);
+            });
+            is_idle &= !drain(self.now, &mut self.client, |_, bytes| {
+                self.server.handle_datagram(self.now, HONEST.into(), bytes);
+            });
             self.read();
             if is_idle {
                 break;
@@ -263,31 +258,22 @@ impl HostileClient {
     }
 
     fn exchange(&mut self, milliseconds: u64) {
-        let mut out = Vec::new();
         for rounds in 0.. {
             assert!(rounds < 10_000, "it comes to an end");
-            let mut is_idle = true;
-            while let Some(transmit) = self.server.poll_transmit(self.now, &mut out) {
-                is_idle = false;
-                for datagram in transmit.datagrams(&out) {
-                    if transmit.to == SocketAddr::from(HONEST) {
-                        self.honest.handle_datagram(self.now, SERVER.into(), datagram);
-                    } else {
-                        self.hostile.handle_datagram(self.now, SERVER.into(), datagram);
-                    }
+            let mut is_idle = !drain(self.now, &mut self.server, |to, bytes| {
+                if to == SocketAddr::from(HONEST) {
+                    self.honest.handle_datagram(self.now, SERVER.into(), bytes);
+                } else {
+                    self.hostile.handle_datagram(self.now, SERVER.into(), bytes);
                 }
-                out.clear();
-            }
-            while let Some(transmit) = self.honest.poll_transmit(self.now, &mut out) {
-                is_idle = false;
-                transmit.datagrams(&out).for_each(|bytes| self.server.handle_datagram(self.now, HONEST.into(), bytes));
-                out.clear();
-            }
-            while let Some(transmit) = self.hostile.poll_transmit(self.now, &mut out) {
-                is_idle = false;
-                transmit.datagrams(&out).for_each(|bytes| self.server.handle_datagram(self.now, HOSTILE.into(), bytes));
-                out.clear();
-            }
+            });
+            let server = &mut self.server;
+            is_idle &= !drain(self.now, &mut self.honest, |_, bytes| {
+                server.handle_datagram(self.now, HONEST.into(), bytes);
+            });
+            is_idle &= !drain(self.now, &mut self.hostile, |_, bytes| {
+                server.handle_datagram(self.now, HOSTILE.into(), bytes);
+            });
             self.read();
             if is_idle {
                 break;

@@ -2,6 +2,7 @@
 //! a client that follows a script of payloads, and an honest client: state stays bounded, and the honest client's messages
 //! arrive in order and are the only ones that are delivered under its name.
 
+use crate::delivery::drain;
 use rallypoint_machine::Machine;
 use rallypoint_session_proto::{
     Channel, ChannelClient, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServer, ChannelServerConfig,
@@ -155,36 +156,26 @@ impl Network {
 
     /// Delivers everything that is under way, then advances.
     fn exchange(&mut self, milliseconds: u64) {
-        let mut out = Vec::new();
-        let mut is_idle = false;
         for rounds in 0.. {
-            if std::mem::replace(&mut is_idle, true) {
+            assert!(rounds < 10_000, "it comes to an end");
+            let mut is_idle = !drain(self.now, &mut self.server, |to, bytes| {
+                if to == SocketAddr::from(HONEST) {
+                    self.honest.handle_datagram(self.now, SERVER.into(), bytes);
+                } else {
+                    self.hostile.handle_datagram(self.now, SERVER.into(), bytes);
+                }
+            });
+            let server = &mut self.server;
+            is_idle &= !drain(self.now, &mut self.honest, |_, bytes| {
+                server.handle_datagram(self.now, HONEST.into(), bytes);
+            });
+            is_idle &= !drain(self.now, &mut self.hostile, |_, bytes| {
+                server.handle_datagram(self.now, HOSTILE.into(), bytes);
+            });
+            self.read();
+            if is_idle {
                 break;
             }
-            assert!(rounds < 10_000, "it comes to an end");
-            out.clear();
-            while let Some(transmit) = self.server.poll_transmit(self.now, &mut out) {
-                is_idle = false;
-                for datagram in transmit.datagrams(&out) {
-                    if transmit.to == SocketAddr::from(HONEST) {
-                        self.honest.handle_datagram(self.now, SERVER.into(), datagram);
-                    } else {
-                        self.hostile.handle_datagram(self.now, SERVER.into(), datagram);
-                    }
-                }
-                out.clear();
-            }
-            while let Some(transmit) = self.honest.poll_transmit(self.now, &mut out) {
-                is_idle = false;
-                transmit.datagrams(&out).for_each(|bytes| self.server.handle_datagram(self.now, HONEST.into(), bytes));
-                out.clear();
-            }
-            while let Some(transmit) = self.hostile.poll_transmit(self.now, &mut out) {
-                is_idle = false;
-                transmit.datagrams(&out).for_each(|bytes| self.server.handle_datagram(self.now, HOSTILE.into(), bytes));
-                out.clear();
-            }
-            self.read();
         }
         self.now += Duration::from_millis(milliseconds);
         self.server.handle_timeout(self.now);

@@ -16,6 +16,7 @@
 pub mod bloodmasters;
 pub mod channel_peers;
 pub mod channels;
+mod delivery;
 pub mod ffi;
 pub mod legacy;
 pub mod limit;
