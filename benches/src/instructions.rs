@@ -12,7 +12,7 @@ pub fn per_operation(name: &str, iterations: u64) -> io::Result<f64> {
     difference(name, &[], iterations)
 }
 
-/// The same, for what happens within one function of the program, such as `suite::module::Type::function`. The function must not
+/// Instructions per operation within one function of the program, such as `suite::module::Type::function`. The function must not
 /// be inlined.
 ///
 /// # Errors
@@ -22,7 +22,7 @@ pub fn per_operation_within(function: &str, name: &str, iterations: u64) -> io::
     difference(name, &[&format!("--toggle-collect={function}*")], iterations)
 }
 
-/// The same for another program, whose only argument is the number of operations.
+/// Instructions per operation of another program, whose only argument is the number of operations.
 ///
 /// # Errors
 ///

@@ -1,9 +1,8 @@
 //! The cost of a message on real sockets: messages per second of CPU time, for the sender and for the receiver.
 
 use rallypoint_session::{
-    Channel, ChannelIndex, ChannelMessage, ChannelMode, ChannelTable, ClientConfig, ClientEvent, ClientOptions,
-    Encryption, EndpointConfig, NewPlayer, PlayerId, PolledChannelClient, PolledChannelServer, PolledClient,
-    PolledServer, SendError, ServerEvent, ServerOptions,
+    Channel, ChannelMode, ChannelTable, ClientEvent, ClientOptions, Encryption, Layer, NewPlayer, ONLY_CHANNEL,
+    PlayerId, PolledClient, PolledServer, SendError, ServerEvent, ServerOptions,
 };
 use rustix::time::{ClockId, clock_gettime};
 use std::{
@@ -73,37 +72,37 @@ fn cpu() -> Duration {
 /// If the session cannot be opened, or ends.
 #[must_use]
 pub fn rallypoint(encryption: Encryption, size: usize, packed: bool, count: u32) -> Cost {
-    let stream = packed.then_some(1_000);
-    let mut options = ServerOptions::from(EndpointConfig::for_game("bench"));
-    options.listen = vec![(Ipv4Addr::LOCALHOST, 0).into()];
-    options.stream = stream;
+    let layer = if packed { Layer::Stream { max_message: 1_000, is_named: true } } else { Layer::Messages };
+    session(layer, encryption, size, turn_messages(packed), count)
+}
+
+/// Messages on the first channel of sessions with this layer.
+fn session(layer: Layer, encryption: Encryption, size: usize, turn: u32, count: u32) -> Cost {
+    let mut options = ServerOptions::new("bench").listen((Ipv4Addr::LOCALHOST, 0).into());
+    options.layer = layer.clone();
     let mut server = PolledServer::bind(options).expect("a free port");
-    let address = server.local_addrs().next().expect("an address");
-    let config = ClientConfig { encryption, ..ClientConfig::new("bench", "bench") };
-    let mut options = ClientOptions::from(config);
-    options.stream = stream;
+    let mut options = ClientOptions::new("bench", "bench").encryption(encryption);
+    options.layer = layer;
     options.receive_buffer = 4 << 20;
-    let mut client = PolledClient::connect(address, options).expect("a socket");
-    let mut buffer = Vec::new();
-    let player = join(&mut server, &mut client, &mut buffer);
+    let mut client = PolledClient::connect(server.local_addrs()[0], options).expect("a socket");
+    let player = join(&mut server, &mut client);
     let message = vec![7; size];
-    let receive_buffer = &mut Vec::new();
     exchange(
         count,
-        turn_messages(packed),
+        turn,
         |most| {
             server.poll();
-            while let Some(event) = server.next_event(&mut buffer) {
+            while let Some(event) = server.next_event() {
                 check_server(&event);
             }
-            let sent = send_up_to(most, || server.send(player, &message));
+            let sent = send_up_to(most, || server.send(player, ONLY_CHANNEL, &message));
             server.flush();
             sent
         },
         || {
             client.poll();
             let mut received = 0;
-            while let Some(event) = client.next_event(receive_buffer) {
+            while let Some(event) = client.next_event() {
                 received += messages_in(&event);
             }
             client.flush();
@@ -125,7 +124,7 @@ fn exchange(count: u32, turn: u32, mut send: impl FnMut(u32) -> u32, mut receive
     })
 }
 
-fn check_server(event: &ServerEvent) {
+fn check_server(event: &ServerEvent<'_>) {
     assert!(!matches!(event, ServerEvent::Disconnected(..)), "{event:?}");
 }
 
@@ -140,9 +139,9 @@ fn send_up_to<T>(most: u32, mut send: impl FnMut() -> Result<T, SendError>) -> u
     most
 }
 
-fn messages_in(event: &ClientEvent) -> u32 {
+fn messages_in(event: &ClientEvent<'_>) -> u32 {
     match event {
-        ClientEvent::Message => 1,
+        ClientEvent::Message { .. } => 1,
         ClientEvent::Disconnected(reason) => panic!("{reason}"),
         _ => 0,
     }
@@ -155,48 +154,7 @@ fn messages_in(event: &ClientEvent) -> u32 {
 #[must_use]
 pub fn channel(encryption: Encryption, size: usize, count: u32) -> Cost {
     let table = ChannelTable::new([Channel::new(ChannelMode::ReliableOrdered, size)]).expect("the table is valid");
-    let mut options = ServerOptions::from(EndpointConfig::for_game("bench"));
-    options.listen = vec![(Ipv4Addr::LOCALHOST, 0).into()];
-    let mut server = PolledChannelServer::bind(options, table.clone()).expect("a free port");
-    let address = server.local_addrs().next().expect("an address");
-    let mut options = ClientOptions::from(ClientConfig { encryption, ..ClientConfig::new("bench", "bench") });
-    options.receive_buffer = 4 << 20;
-    let mut client = PolledChannelClient::connect(address, options, table).expect("a socket");
-    let mut received_message = ChannelMessage::default();
-    let channel = ChannelIndex::default();
-    let start = Instant::now();
-    while !client.is_connected() || server.players().next().is_none() {
-        client.poll();
-        while client.next_event(&mut received_message).is_some() {}
-        server.poll();
-        while server.next_event(&mut received_message).is_some() {}
-        assert!(start.elapsed() < Duration::from_secs(5), "no login over loopback");
-    }
-    let player = server.players().next().expect("a player");
-    let message = vec![7; size];
-    let mut sender_message = ChannelMessage::default();
-    exchange(
-        count,
-        turn_messages(false),
-        |most| {
-            server.poll();
-            while let Some(event) = server.next_event(&mut sender_message) {
-                check_server(&event);
-            }
-            let sent = send_up_to(most, || server.send(player, channel, &message));
-            server.flush();
-            sent
-        },
-        || {
-            client.poll();
-            let mut received = 0;
-            while let Some(event) = client.next_event(&mut received_message) {
-                received += messages_in(&event);
-            }
-            client.flush();
-            received
-        },
-    )
+    session(Layer::Channels(table), encryption, size, turn_messages(false), count)
 }
 
 /// Datagrams of this size and nothing else, with one system call each: what the system alone costs.
@@ -228,13 +186,13 @@ pub fn system_calls(size: usize, count: u32) -> Cost {
 ///
 /// # Panics
 /// If it takes five seconds.
-pub fn join(server: &mut PolledServer, client: &mut PolledClient, buffer: &mut Vec<u8>) -> PlayerId {
+pub fn join(server: &mut PolledServer, client: &mut PolledClient) -> PlayerId {
     let start = Instant::now();
     loop {
         client.poll();
-        while client.next_event(buffer).is_some() {}
+        while client.next_event().is_some() {}
         server.poll();
-        while let Some(event) = server.next_event(buffer) {
+        while let Some(event) = server.next_event() {
             if let ServerEvent::Connected(NewPlayer { player, .. }) = event {
                 return player;
             }

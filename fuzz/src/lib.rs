@@ -17,6 +17,7 @@ pub mod bloodmasters;
 pub mod channel_peers;
 pub mod channels;
 mod delivery;
+pub mod doors;
 pub mod ffi;
 pub mod legacy;
 pub mod limit;
@@ -25,6 +26,7 @@ pub mod lobby;
 pub mod master_list;
 pub mod mirror;
 pub mod prober;
+pub mod queries;
 pub mod registry;
 pub mod responder;
 pub mod session;
@@ -41,6 +43,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("bloodmasters", bloodmasters::run),
     ("channel_peers", channel_peers::run),
     ("channels", channels::run),
+    ("doors", doors::run),
     ("ffi", ffi::run),
     ("legacy", legacy::run),
     ("limit", limit::run),
@@ -49,6 +52,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("master_list", master_list::run),
     ("mirror", mirror::run),
     ("prober", prober::run),
+    ("queries", queries::run),
     ("registry", registry::run),
     ("responder", responder::run),
     ("session", session::run),

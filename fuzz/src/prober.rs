@@ -63,11 +63,9 @@ fn server(who: u8) -> SocketAddr {
 }
 
 fn question(who: u8) -> ServerQuery {
-    match who / 8 % 3 {
-        0 => Protocol::Bloodmasters.info(),
-        1 => Protocol::Session.info(),
-        _ => Protocol::Session.players(),
-    }
+    let number = usize::from(who / 8);
+    let protocol = Protocol::ALL[number % Protocol::ALL.len()];
+    if (number / Protocol::ALL.len()).is_multiple_of(2) { protocol.info() } else { protocol.players() }
 }
 
 struct World {

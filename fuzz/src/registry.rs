@@ -4,8 +4,9 @@
 use rallypoint_lobby_proto::{
     Ban, BanList, BanSubject, CheckResult, CheckTarget, Config, Event, HashKeys, ListingOrigin, Mapping, NamePattern,
     NetworkSet, ProbedServer, RegistrationOutcome, Registry, SaveFileWriter,
+    doors::{DOORS, DatagramDoor, Datagrams, Door},
 };
-use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister, blocks};
+use rallypoint_wire::lobby::{ListId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister, blocks};
 use std::{
     net::SocketAddr,
     time::{Duration, Instant, SystemTime},
@@ -86,8 +87,8 @@ impl<'a> Script<'a> {
         }
         let transport = if what & 1 == 0 { Transport::Tcp } else { Transport::Udp };
         let lobby = match what >> 1 & 3 {
-            0 => LobbyId::GANG_GARRISON_2,
-            n => LobbyId::from_bytes([n; 16]),
+            0 => ListId::GANG_GARRISON_2,
+            n => ListId::from_bytes([n; 16]),
         };
         let port = 1 + u16::from(what >> 3 & 3);
         let occupancy = Occupancy { players: u16::from(what >> 5), ..Occupancy::default() };
@@ -120,9 +121,9 @@ fn config(choice: u8) -> Config {
     }
     if is_set(3) {
         let caps = &mut config.caps;
-        (caps.per_address, caps.per_lobby, caps.total, caps.lobbies) = (2, 3, 4, 2);
+        (caps.per_address, caps.per_list, caps.total, caps.lobbies) = (2, 3, 4, 2);
         (caps.lobbies_per_network, caps.memory) = (1, 1 << 20);
-        config.named_lobbies = [LobbyId::GANG_GARRISON_2].into_iter().collect();
+        config.named_lobbies = [ListId::GANG_GARRISON_2].into_iter().collect();
     }
     if is_set(4) {
         let from = "192.168.0.0/16".parse().expect("a network");
@@ -145,9 +146,20 @@ fn config(choice: u8) -> Config {
     config
 }
 
+/// The doors of the table that the registry does not serve itself.
+fn doors() -> Vec<(&'static str, Box<dyn DatagramDoor>)> {
+    let start = |door: &&Door| match door.sockets.as_ref()?.datagrams {
+        Some(Datagrams::Protocol(start)) => Some((door.name, start(&HashKeys::default()))),
+        _ => None,
+    };
+    DOORS.iter().filter_map(start).collect()
+}
+
 struct World {
     registry: Registry,
     now: Instant,
+    /// The doors that the registry does not serve itself.
+    doors: Vec<(&'static str, Box<dyn DatagramDoor>)>,
     checks: Vec<CheckTarget>,
     /// Number of datagrams.
     datagrams: u64,
@@ -157,7 +169,7 @@ impl World {
     fn new(choice: u8) -> Self {
         let now = Instant::now();
         let registry = Registry::new(config(choice), HashKeys::default(), now).expect("a configuration");
-        Self { registry, now, checks: Vec::new(), datagrams: 0 }
+        Self { registry, now, doors: doors(), checks: Vec::new(), datagrams: 0 }
     }
 
     fn step(&mut self, script: &mut Script<'_>) {
@@ -182,8 +194,10 @@ impl World {
                 let count = script.byte();
                 let bytes = script.bytes(count.into());
                 self.send(from, bytes);
-                self.registry.handle_legacy_datagram(self.now, from, bytes);
-                self.datagrams += 1;
+                for (_, door) in &mut self.doors {
+                    door.handle_datagram(&mut self.registry, self.now, from, bytes);
+                    self.datagrams += 1;
+                }
             }
             14 => self.restart(script.config()),
             15 => self.probe(script),
@@ -208,7 +222,8 @@ impl World {
         let watched = ProbedServer {
             label: LABELS[choice % LABELS.len()].into(),
             origin: [ListingOrigin::Announced, ListingOrigin::Watched][choice / 4 % 2],
-            lobby: LobbyId::from_bytes([script.byte() % 3; 16]),
+            door: None,
+            lobby: ListId::from_bytes([script.byte() % 3; 16]),
             ips: (0..choice / 8 % 3).map(|_| script.source().ip()).collect(),
             port: (1 + u16::from(script.byte() % 3)).try_into().expect("a port"),
             occupancy: Occupancy::default(),
@@ -278,7 +293,7 @@ impl World {
             let reply: Vec<u8> = list.pieces().flatten().copied().collect();
             let blocks: Vec<_> = blocks(&reply).map(|block| block.expect("a block")).collect();
             assert!(blocks.iter().eq(list.servers().map(|listing| listing.block()).collect::<Vec<_>>().iter()));
-            assert!(list.servers().all(|listing| listing.lobby_id() == *id));
+            assert!(list.servers().all(|listing| listing.list_id() == *id));
             assert!(!blocks.is_empty());
             listed += blocks.len();
         }

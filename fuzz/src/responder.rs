@@ -2,7 +2,7 @@
 
 use rallypoint_limit::Rate;
 use rallypoint_machine::Machine;
-use rallypoint_query_proto::{Mod, Player, Responder, ResponderConfig, ServerInfo, Team};
+use rallypoint_query_proto::{Mod, Player, Protocol, Responder, ResponderConfig, ServerInfo, Team};
 use rallypoint_wire::{bloodmasters::Reply, session::ServerDatagram};
 use std::{
     net::SocketAddr,
@@ -17,9 +17,9 @@ const RATE: Rate = Rate::per_second(10_000, 70_000);
 pub fn run(data: &[u8]) {
     let Some((&[switches, ref lengths @ .., count], mut script)) = data.split_first_chunk::<6>() else { return };
     let texts = lengths.map(|length| String::from_utf8_lossy(take(&mut script, length.into())).into_owned());
+    let enabled = [(1, Protocol::Session), (2, Protocol::Bloodmasters)].into_iter();
     let config = ResponderConfig {
-        session: switches & 1 == 0,
-        bloodmasters: switches & 2 == 0,
+        protocols: enabled.filter(|(bit, _)| switches & bit == 0).map(|(_, protocol)| protocol).collect(),
         per_address: RATE,
         max_addresses: 64,
         ..ResponderConfig::default()

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 pub fn run(data: &[u8]) {
     let Some((&size, bytes)) = data.split_first() else { return };
     let segment = (size > 0).then_some(usize::from(size));
-    let transmit = Transmit { to: SocketAddr::from(([127, 0, 0, 1], 9)), len: bytes.len(), segment };
+    let transmit = Transmit { to: SocketAddr::from(([127, 0, 0, 1], 9)), len: bytes.len(), segment, from: None };
 
     let pieces: Vec<&[u8]> = transmit.datagrams(bytes).collect();
 

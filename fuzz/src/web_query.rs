@@ -1,14 +1,14 @@
 //! The query parameters of the list.
 
 use rallypoint_web::{
-    LobbyNames,
+    ListNames,
     filter::{Column, ListQuery, QueryDefaults, Sort},
 };
 
 /// Parsed parameters survive a round trip, and errors have a short text.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let names = LobbyNames::default();
+    let names = ListNames::default();
     let sort = Sort::ascending(Column::Id);
     for (by_page, is_strict) in [(false, true), (true, false)] {
         let defaults = QueryDefaults { sort, limit: 200, max_limit: 1_000, by_page, is_strict };

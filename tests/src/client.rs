@@ -1,7 +1,7 @@
 //! A player's client: requests the list and parses it.
 
 use crate::wait::TIMEOUT;
-use rallypoint_wire::lobby::{ListBlock, ListRequest, LobbyId, Occupancy, Transport, blocks};
+use rallypoint_wire::lobby::{ListBlock, ListId, ListRequest, Occupancy, Transport, blocks};
 use socket2::{Domain, Socket, Type};
 use std::{
     io::{self, Read, Write},
@@ -66,15 +66,15 @@ impl ParsedServer {
 
 /// The servers of a lobby in a list service.
 #[must_use]
-pub fn list(service: SocketAddr, lobby: LobbyId) -> Vec<ParsedServer> {
+pub fn list(service: SocketAddr, lobby: ListId) -> Vec<ParsedServer> {
     ParsedServer::parse_all(&send_request(service, &list_request(lobby)))
 }
 
 /// The 32 bytes that request the list of a lobby.
 #[must_use]
-pub fn list_request(lobby: LobbyId) -> Vec<u8> {
+pub fn list_request(lobby: ListId) -> Vec<u8> {
     let mut request = Vec::new();
-    ListRequest { lobby_id: lobby }.emit(&mut request);
+    ListRequest { list_id: lobby }.emit(&mut request);
     request
 }
 

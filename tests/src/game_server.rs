@@ -1,6 +1,6 @@
 //! A game server's client: registers and unregisters.
 
-use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
+use rallypoint_wire::lobby::{ListId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket},
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -10,7 +10,7 @@ use std::{
 #[derive(Clone, Debug)]
 pub struct GameServer {
     id: ServerId,
-    lobby: LobbyId,
+    lobby: ListId,
     from: IpAddr,
     transport: Transport,
     port: u16,
@@ -24,7 +24,7 @@ impl GameServer {
     pub fn named(name: &str) -> Self {
         Self {
             id: new_id(),
-            lobby: LobbyId::GANG_GARRISON_2,
+            lobby: ListId::GANG_GARRISON_2,
             from: Ipv4Addr::LOCALHOST.into(),
             transport: Transport::Udp,
             port: 8_190,
@@ -65,7 +65,7 @@ impl GameServer {
 
     /// Moves it to another lobby.
     #[must_use]
-    pub fn in_lobby(self, lobby: LobbyId) -> Self {
+    pub fn in_lobby(self, lobby: ListId) -> Self {
         Self { lobby, ..self }
     }
 

@@ -9,7 +9,7 @@ use crate::{
     skip::has_ipv6,
     wait::{eventually, wait_for},
 };
-use rallypoint_wire::lobby::{LobbyId, Occupancy};
+use rallypoint_wire::lobby::{ListId, Occupancy};
 use std::{
     fs,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -20,7 +20,7 @@ use std::{
 use tempfile::TempDir;
 
 /// Lobby that only the markers of [`Lobby::settle`] register in.
-const MARKERS: LobbyId = LobbyId::from_bytes(*b"markers' own one");
+const MARKERS: ListId = ListId::from_bytes(*b"markers' own one");
 
 /// Name of the configuration file in the lobby's directory.
 const CONFIG: &str = "rallypoint.toml";
@@ -205,6 +205,12 @@ impl Lobby {
         self.addr(LEGACY_ADDR, false)
     }
 
+    /// IPv4 address of a door that uses UDP only.
+    #[must_use]
+    pub fn door(&self, name: &str) -> SocketAddr {
+        self.addr(&format!("{name} udp "), true)
+    }
+
     /// IPv4 address of the web server.
     #[must_use]
     pub fn http(&self) -> SocketAddr {
@@ -291,18 +297,18 @@ impl Lobby {
     /// The reply of the list service for Gang Garrison 2, byte for byte.
     #[must_use]
     pub fn list_reply(&self) -> Vec<u8> {
-        send_request(self.v4(), &list_request(LobbyId::GANG_GARRISON_2))
+        send_request(self.v4(), &list_request(ListId::GANG_GARRISON_2))
     }
 
     /// The listed servers of Gang Garrison 2, sorted by name.
     #[must_use]
     pub fn servers(&self) -> Vec<ParsedServer> {
-        self.servers_in(LobbyId::GANG_GARRISON_2)
+        self.servers_in(ListId::GANG_GARRISON_2)
     }
 
     /// The listed servers of a lobby, sorted by name.
     #[must_use]
-    pub fn servers_in(&self, lobby: LobbyId) -> Vec<ParsedServer> {
+    pub fn servers_in(&self, lobby: ListId) -> Vec<ParsedServer> {
         list(self.v4(), lobby)
     }
 

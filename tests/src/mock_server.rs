@@ -1,7 +1,8 @@
 //! Ports of game servers: open, closed, and answering queries.
 
 use rallypoint_machine::Machine;
-use rallypoint_query_proto::{Player, Responder, ResponderConfig, ServerInfo, SessionInfo, Team};
+pub use rallypoint_query_proto::Protocol as QueryProtocol;
+use rallypoint_query_proto::{Extension, Player, Responder, ResponderConfig, ServerInfo, Team};
 use socket2::{Domain, Socket, Type};
 use std::{
     collections::HashSet,
@@ -67,15 +68,6 @@ pub fn closed_udp_port() -> String {
 
 /// Timeout for queries of which some stay unanswered: enough for an answer on a busy machine, and short for the test.
 pub const SHORT_TIMEOUT: &str = "1500ms";
-
-/// The query protocol that a [`MockServer`] answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueryProtocol {
-    /// Document 002.
-    Bloodmasters,
-    /// The queries of document 003.
-    Session,
-}
 
 /// A datagram and its sender.
 type Received = (SocketAddr, Vec<u8>);
@@ -205,7 +197,7 @@ pub fn sample_info() -> ServerInfo {
         map: some("ctf_truefort"),
         version: some("292"),
         website: some("http://example.org/"),
-        session: Some(SessionInfo { version: 292, ..SessionInfo::default() }),
+        extensions: [(QueryProtocol::Session, Extension::from([("version", 292.into())]))].into(),
         players: Some(2),
         max_players: Some(24),
         tags: vec!["beginners".into()],
@@ -222,11 +214,7 @@ fn answer_with(
     protocol: QueryProtocol,
     info: &ServerInfo,
 ) -> impl FnMut(SocketAddr, &[u8]) -> Vec<Vec<u8>> + Send + use<> {
-    let config = ResponderConfig {
-        bloodmasters: protocol == QueryProtocol::Bloodmasters,
-        session: protocol == QueryProtocol::Session,
-        ..ResponderConfig::default()
-    };
+    let config = ResponderConfig { protocols: vec![protocol], ..ResponderConfig::default() };
     let mut responder = Responder::new(config, 7, info).expect("information that fits into an answer");
     move |from, datagram| {
         let now = Instant::now();

@@ -6,7 +6,7 @@ use crate::{
 };
 use std::{
     fs::File,
-    io::{Read, Write},
+    io::{self, PipeReader, Read, Write},
     path::Path,
     process::{Child, ChildStdin, Command, Output, Stdio},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -47,6 +47,18 @@ impl Process {
     pub fn spawn_logging_to(file: &Path, command: &mut Command) -> Self {
         let file = File::options().append(true).open(file).expect("a writable file");
         Self::start(command.stderr(file))
+    }
+
+    /// Starts a command whose standard error is a pipe. Nothing is read from it unless the test does so.
+    ///
+    /// # Panics
+    /// If it cannot be started, or there is no pipe.
+    pub fn spawn_logging_to_pipe(command: &mut Command) -> (Self, PipeReader) {
+        let (reader, writer) = io::pipe().expect("a pipe");
+        let process = Self::start(command.stderr(writer));
+        // The command keeps the writing end, which would keep the pipe open after the process has ended.
+        command.stderr(Stdio::null());
+        (process, reader)
     }
 
     fn start(command: &mut Command) -> Self {

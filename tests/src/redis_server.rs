@@ -54,7 +54,7 @@ impl RedisServer {
         Self::start_sentinel_with(master, "")
     }
 
-    /// The same with further lines of its configuration.
+    /// Starts a Sentinel with further lines of configuration.
     ///
     /// # Panics
     /// If it does not start.

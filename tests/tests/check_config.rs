@@ -65,3 +65,20 @@ fn flags_override_the_environment_which_overrides_the_file() {
         assert!(printed.lines().any(|printed| printed == line), "{line:?} is not in {printed}");
     }
 }
+
+#[test]
+fn missing_files_for_the_pages_are_reported() {
+    let output = check("[web]\ntitle = \"Ours\"\nlogo = \"logo.svg\"\ngeoip = \"countries.mmdb\"\n");
+    assert_eq!((output.status.code(), &*stdout(&output)), (Some(2), ""));
+    for expected in
+        ["rallypoint.toml:3: web.logo: logo.svg: there is no such file", "rallypoint.toml:4: web.geoip: countries.mmdb"]
+    {
+        assert!(stderr(&output).contains(expected), "{expected:?} is not in {}", stderr(&output));
+    }
+}
+
+#[test]
+fn sizes_take_units() {
+    let output = check("[caps]\nmemory = \"4GiB\"\n[lobby]\nlease = \"90s\"\n");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}

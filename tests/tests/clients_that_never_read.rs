@@ -1,7 +1,7 @@
 //! Players get the list while other clients request it, never read it, and so occupy all connections (L14).
 
 use rallypoint_harness::{GameServer, Lobby, connect_with_minimal_buffers, list_request, skip};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::{
     io::Write,
@@ -22,7 +22,7 @@ fn lobby(connections: &str) -> Lobby {
 /// Sends a request and does not read. It may be disconnected while it sends.
 fn request_without_reading(lobby: &Lobby, from: Ipv4Addr) -> TcpStream {
     let mut client = connect_with_minimal_buffers(from.into(), lobby.v4()).unwrap();
-    let _ = client.write_all(&list_request(LobbyId::GANG_GARRISON_2));
+    let _ = client.write_all(&list_request(ListId::GANG_GARRISON_2));
     client
 }
 

@@ -2,6 +2,7 @@
 //! is tested on virtual time, with thousands of seeds and a model of the store, in the crate of the cluster.
 
 use rallypoint_harness::{GameServer, Lobby, RedisServer};
+use rallypoint_netsim::is_full;
 use std::{
     collections::BTreeMap,
     thread,
@@ -164,10 +165,10 @@ fn run_seed(seed: u64, store: RedisServer) {
     world.converge(seed);
 }
 
-/// One seed, which takes about 45 seconds; two with all seeds.
+/// One seed, which takes about 45 seconds; two in a full run.
 #[test]
 fn all_nodes_list_what_runs_after_random_changes_and_faults() {
-    let seeds = if std::env::var_os("RALLYPOINT_SEEDS").is_some() { 1 } else { 2 };
+    let seeds = if is_full() { 2 } else { 1 };
     for seed in 0..seeds {
         let Some(store) = RedisServer::start(&[]) else { return };
         run_seed(seed, store);

@@ -3,7 +3,7 @@
 use rallypoint_harness::{
     GameServer, Lobby, LobbyBuilder, MockServer, QueryProtocol, RedisServer, eventually, http_get, sample_info,
 };
-use rallypoint_wire::{lobby::LobbyId, session::ClientDatagram};
+use rallypoint_wire::{lobby::ListId, session::ClientDatagram};
 use std::{
     net::TcpListener,
     sync::{
@@ -109,39 +109,41 @@ fn a_server_that_registers_at_two_nodes_is_verified_by_one() {
     assert_eq!(probes, vec![1; mocks.len()]);
 }
 
-/// Only with all seeds, because it takes two minutes: a node counts as gone after ten seconds, and servers have their turn once
-/// per minute, watched ones twice. There are 24 servers, so that each node owns some of them.
-#[test]
-fn the_servers_of_a_node_that_dies_are_probed_by_another() {
-    if std::env::var_os("RALLYPOINT_SEEDS").is_some() {
-        return;
-    }
-    let Some(store) = RedisServer::start(&[]) else { return };
-    let (registered, watched) = (mocks("127.9.6", 12), mocks("127.9.7", 12));
-    let table =
-        |mock: &MockServer| format!("[[watch]]\nserver = \"session://{}\"\nlobby = \"Bloodmasters\"\n", mock.addr);
-    let config: String = watched.iter().map(table).collect();
-    let nodes = nodes(&store, |builder| builder.set("checks.enabled=false").config(&config));
-    let servers: Vec<_> = registered.iter().map(server).collect();
-    nodes[0].register_all(&servers);
-    for node in &nodes {
-        eventually("all are verified or replied", || {
-            let (_, list) = http_get(node.http(), "/api/v1/servers?q=127.9.6");
-            list.matches("\"verified\":\"differs\"").count() == registered.len()
-                && node.servers_in(LobbyId::BLOODMASTERS).len() == watched.len()
-        });
-    }
-    nodes[1].kill();
-    let mocks: Vec<_> = registered.iter().chain(&watched).collect();
-    let counts = || mocks.iter().map(|mock| mock.probes(asks_for_players)).collect::<Vec<_>>();
-    let before = counts();
-    let end = Instant::now() + Duration::from_secs(140);
-    while counts().iter().zip(&before).any(|(now, before)| now <= before) {
-        assert!(Instant::now() < end, "before: {before:?}, now: {:?}", counts());
-        // The servers go on registering.
+/// Takes two minutes.
+mod full {
+    use super::*;
+
+    /// In full runs only, because it takes two minutes: a node counts as gone after ten seconds, and servers have their turn once
+    /// per minute, watched ones twice. There are 24 servers, so that each node owns some of them.
+    #[test]
+    fn the_servers_of_a_node_that_dies_are_probed_by_another() {
+        let Some(store) = RedisServer::start(&[]) else { return };
+        let (registered, watched) = (mocks("127.9.6", 12), mocks("127.9.7", 12));
+        let table =
+            |mock: &MockServer| format!("[[watch]]\nserver = \"session://{}\"\nlobby = \"Bloodmasters\"\n", mock.addr);
+        let config: String = watched.iter().map(table).collect();
+        let nodes = nodes(&store, |builder| builder.set("checks.enabled=false").config(&config));
+        let servers: Vec<_> = registered.iter().map(server).collect();
         nodes[0].register_all(&servers);
-        assert_eq!(nodes[0].servers().len(), registered.len());
-        assert_eq!(nodes[0].servers_in(LobbyId::BLOODMASTERS).len(), watched.len());
-        thread::sleep(Duration::from_secs(1));
+        for node in &nodes {
+            eventually("all are verified or replied", || {
+                let (_, list) = http_get(node.http(), "/api/v1/servers?q=127.9.6");
+                list.matches("\"verified\":\"differs\"").count() == registered.len()
+                    && node.servers_in(ListId::BLOODMASTERS).len() == watched.len()
+            });
+        }
+        nodes[1].kill();
+        let mocks: Vec<_> = registered.iter().chain(&watched).collect();
+        let counts = || mocks.iter().map(|mock| mock.probes(asks_for_players)).collect::<Vec<_>>();
+        let before = counts();
+        let end = Instant::now() + Duration::from_secs(140);
+        while counts().iter().zip(&before).any(|(now, before)| now <= before) {
+            assert!(Instant::now() < end, "before: {before:?}, now: {:?}", counts());
+            // The servers go on registering.
+            nodes[0].register_all(&servers);
+            assert_eq!(nodes[0].servers().len(), registered.len());
+            assert_eq!(nodes[0].servers_in(ListId::BLOODMASTERS).len(), watched.len());
+            thread::sleep(Duration::from_secs(1));
+        }
     }
 }

@@ -14,7 +14,7 @@ pub fn refusal(url: &str) -> String {
     refusal_with(url, &[])
 }
 
-/// The same with these variables of the environment.
+/// The refusal to start with this store and these variables of the environment.
 #[track_caller]
 fn refusal_with(url: &str, variables: &[(&str, &str)]) -> String {
     let home = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The firewall rules of docs/operating.md let a lobby be used from another machine, and nothing else.
+//! The firewall rules of docs/install.md let a lobby be used from another machine, and nothing else.
 
 #![cfg(target_os = "linux")]
 
@@ -10,7 +10,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-const CHAPTER: &str = include_str!("../../docs/operating.md");
+const CHAPTER: &str = include_str!("../../docs/install.md");
 
 #[test]
 fn the_documented_rules_let_in_what_a_lobby_needs_and_nothing_else() {

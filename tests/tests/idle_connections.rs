@@ -3,7 +3,7 @@
 use rallypoint_harness::{
     GameServer, Lobby, ParsedServer, connect_from, connect_with_small_buffer, list_request, read_to_end, skip,
 };
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::{
     io::{self, Read, Write},
@@ -36,7 +36,7 @@ fn ten_thousand_idle_connections_do_not_block_lists() {
     lobby.wait_until_listed(&["Bacon Town"]);
     // They are all still open: late requests are answered.
     for client in idle.iter_mut().step_by(500) {
-        client.write_all(&list_request(LobbyId::GANG_GARRISON_2)).unwrap();
+        client.write_all(&list_request(ListId::GANG_GARRISON_2)).unwrap();
         assert_eq!(ParsedServer::parse_all(&read_to_end(client)).len(), 1);
     }
 }
@@ -52,12 +52,12 @@ fn idle_connections_are_closed_when_the_limit_is_reached() {
 #[test]
 fn l14_clients_that_read_are_not_closed_in_favour_of_idle_ones() {
     let lobby = Lobby::with(&["list.request_timeout=10m", "list.connections=100"]);
-    let other = LobbyId::from_bytes([9; 16]);
+    let other = ListId::from_bytes([9; 16]);
     let fill = |server: GameServer| server.key("x-filler", [b'x'; 3_800]);
     // A list that fits into kernel buffers, and one for which the lobby has to wait for its reader.
     lobby.register_all(&GameServer::many(100).map(|server| fill(server).in_lobby(other)).collect::<Vec<_>>());
     lobby.register_all(&GameServer::many(2_000).map(|server| fill(server).port(9_000)).collect::<Vec<_>>());
-    let mut readers = [(other, 100), (LobbyId::GANG_GARRISON_2, 2_000)].map(|(id, count)| {
+    let mut readers = [(other, 100), (ListId::GANG_GARRISON_2, 2_000)].map(|(id, count)| {
         let mut reader = connect_with_small_buffer(lobby.v4()).unwrap();
         reader.write_all(&list_request(id)).unwrap();
         let mut reply = vec![0; 100];
@@ -81,7 +81,7 @@ fn one_address_cannot_use_all_connections() {
     let from = crowd[0].local_addr().unwrap().ip();
     let mut one_too_many = connect_from(from, lobby.v4()).unwrap();
     let mut reply = Vec::new();
-    let _ = one_too_many.write_all(&list_request(LobbyId::GANG_GARRISON_2));
+    let _ = one_too_many.write_all(&list_request(ListId::GANG_GARRISON_2));
     let _ = one_too_many.read_to_end(&mut reply);
     assert_eq!(reply, [0; 0]);
     lobby.wait_until_listed(&["Bacon Town"]);

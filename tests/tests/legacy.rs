@@ -52,15 +52,6 @@ fn l16_an_old_server_is_listed_for_old_and_new_clients() {
 }
 
 #[test]
-fn l16_bytes_of_a_list_reply() {
-    let lobby = Lobby::with(&["checks.enabled=false"]);
-    send(&lobby, "127.2.2.2", &registration(&[41], 0x1ffe, "Bacon Town [3/10]"));
-    lobby.wait_until_listed(&["Bacon Town"]);
-    let expected = [&[1, 17][..], b"Bacon Town [3/10]", &[127, 2, 2, 2, 0xfe, 0x1f]].concat();
-    assert_eq!(send_request(lobby.legacy(), &[41]), expected);
-}
-
-#[test]
 fn l16_a_new_server_is_listed_for_old_clients() {
     let lobby = Lobby::with(&["checks.enabled=false"]);
     let new = GameServer::named("Bacon Town").tcp(8_190).key("game", "Gang Garrison 2").key("map", "koth_valley");

@@ -5,7 +5,7 @@ use rallypoint_harness::{
     list_request,
 };
 use rallypoint_query_proto::{Player, ServerInfo};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::{
     io::{Read, Write},
     net::{Ipv4Addr, TcpStream},
@@ -117,7 +117,7 @@ impl Load {
                 lobby.send(Ipv4Addr::new(127, 16, low, 1 + high), &datagram);
                 if number % burst == 0 {
                     // Some datagrams may be lost. The lobby receives those of a burst before it replies, or soon after.
-                    read_list(lobby, LobbyId::from_bytes([0; 16]));
+                    read_list(lobby, ListId::from_bytes([0; 16]));
                 }
                 // Each of them holds another version.
                 let registered = usize::from(players) * count + number;
@@ -173,7 +173,7 @@ impl UnreadClients {
     /// are not replaced.
     fn connect(&mut self, lobby: &Lobby, count: usize) {
         while self.count < count {
-            let list = (lobby.v4(), list_request(LobbyId::GANG_GARRISON_2));
+            let list = (lobby.v4(), list_request(ListId::GANG_GARRISON_2));
             let get = |path| (lobby.http(), format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").into_bytes());
             for (to, request) in [list].into_iter().chain(LONG_RESPONSES.map(get)) {
                 let [.., high, low] = self.open.len().to_be_bytes();
@@ -191,7 +191,7 @@ impl UnreadClients {
 fn read(lobby: &Lobby) {
     thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| read_list(lobby, LobbyId::GANG_GARRISON_2));
+            scope.spawn(|| read_list(lobby, ListId::GANG_GARRISON_2));
         }
         for path in ["/", "/?q=a", "/api/v1/servers", "/api/v1/servers?q=a"] {
             for _ in 0..2 {
@@ -201,7 +201,7 @@ fn read(lobby: &Lobby) {
     });
 }
 
-fn read_list(lobby: &Lobby, id: LobbyId) {
+fn read_list(lobby: &Lobby, id: ListId) {
     let mut stream = connect(lobby.v4());
     stream.write_all(&list_request(id)).unwrap();
     // A list that is outdated before it is read may be cut off.

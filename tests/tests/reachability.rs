@@ -34,20 +34,6 @@ fn l12_an_open_port_is_listed_and_a_closed_one_is_not_until_it_opens() {
 }
 
 #[test]
-fn l12_checks_can_be_turned_off_and_networks_exempted() {
-    let lobby = Lobby::with(&["checks.exempt=127.5.0.0/16", SEQUENTIAL]);
-    let ports = ["127.5.0.1", "127.6.0.1"].map(TcpPort::closed);
-    let open = TcpPort::open("127.6.0.1");
-    lobby.register(&GameServer::named("exempt").tcp(ports[0].number()).from_ip("127.5.0.1"));
-    lobby.register(&GameServer::named("refused").tcp(ports[1].number()).from_ip("127.6.0.1"));
-    lobby.register(&GameServer::named("open").tcp(open.number()).from_ip("127.6.0.1"));
-    lobby.wait_until_listed(&["exempt", "open"]);
-    let lobby = Lobby::with(&["checks.enabled=false"]);
-    lobby.register(&GameServer::named("unchecked").tcp(ports[1].number()).from_ip("127.6.0.1"));
-    lobby.wait_until_listed(&["unchecked"]);
-}
-
-#[test]
 fn l12_a_server_that_stopped_during_a_restart_is_removed() {
     let mut lobby = Lobby::with(&["checks.keep=1s", "lobby.lease=2s"]);
     let port = TcpPort::open("127.0.0.1");

@@ -1,7 +1,7 @@
 //! SIGHUP reloads bans, limits and names without dropping anything. An invalid file changes nothing.
 
 use rallypoint_harness::{GameServer, Lobby, TcpPort, connect, eventually, list_request, read_to_end, send_request};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::io::Write;
 
 #[test]
@@ -95,7 +95,7 @@ fn names_of_lobbies() {
     let id = "99999999-9999-9999-9999-999999999999";
     let named = |name: &str| format!("[lobby.names]\n{id} = \"{name}\"\n");
     let lobby = Lobby::builder().config(&named("First name")).start();
-    lobby.register(&GameServer::named("somewhere").in_lobby(LobbyId::from_bytes([0x99; 16])));
+    lobby.register(&GameServer::named("somewhere").in_lobby(ListId::from_bytes([0x99; 16])));
     let request = b"GET /api/v1/lobbies HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     let is_served = |name: &str| String::from_utf8_lossy(&send_request(lobby.http(), request)).contains(name);
     eventually("the first name is served", || is_served("First name"));
@@ -132,7 +132,7 @@ fn connections_survive_a_reload() {
     lobby.register(&GameServer::named("Bacon Town"));
     lobby.wait_until_listed(&["Bacon Town"]);
     let mut client = connect(lobby.v4());
-    let request = list_request(LobbyId::GANG_GARRISON_2);
+    let request = list_request(ListId::GANG_GARRISON_2);
     client.write_all(&request[..10]).unwrap();
     lobby.reload("[caps]\nper_address = 3\n");
     client.write_all(&request[10..]).unwrap();

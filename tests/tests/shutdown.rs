@@ -4,7 +4,7 @@ use rallypoint_harness::{
     GameServer, Lobby, ParsedServer, Process, Signal, connect, connect_with_small_buffer, eventually, list_request,
     rallypoint, read_to_end, stderr,
 };
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::{
     io::{Read, Write},
     net::TcpStream,
@@ -17,7 +17,7 @@ fn open_replies_are_completed() {
     let servers: Vec<_> = GameServer::many(3_000).map(|server| server.key("x-filler", [b'x'; 3_800])).collect();
     lobby.register_all(&servers);
     let mut reader = connect(lobby.v4());
-    reader.write_all(&list_request(LobbyId::GANG_GARRISON_2)).unwrap();
+    reader.write_all(&list_request(ListId::GANG_GARRISON_2)).unwrap();
     let mut reply = vec![0; 4];
     reader.read_exact(&mut reply).unwrap();
 
@@ -35,7 +35,7 @@ fn a_slow_reader_gets_the_complete_reply_after_the_exit() {
     let servers: Vec<_> = GameServer::many(100).map(|server| server.key("x-filler", [b'x'; 3_800])).collect();
     lobby.register_all(&servers);
     let mut reader = connect_with_small_buffer(lobby.v4()).unwrap();
-    reader.write_all(&list_request(LobbyId::GANG_GARRISON_2)).unwrap();
+    reader.write_all(&list_request(ListId::GANG_GARRISON_2)).unwrap();
     let mut reply = vec![0; 4];
     reader.read_exact(&mut reply).unwrap();
     assert_eq!(lobby.stop().status.code(), Some(0));

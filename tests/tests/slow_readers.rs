@@ -3,7 +3,7 @@
 use rallypoint_harness::{
     GameServer, Lobby, ParsedServer, connect, connect_with_small_buffer, list_request, read_to_end,
 };
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
@@ -21,7 +21,7 @@ fn crowd(word: &str) -> Vec<GameServer> {
 
 fn slow_reader(to: SocketAddr) -> TcpStream {
     let mut stream = connect_with_small_buffer(to).unwrap();
-    stream.write_all(&list_request(LobbyId::GANG_GARRISON_2)).unwrap();
+    stream.write_all(&list_request(ListId::GANG_GARRISON_2)).unwrap();
     stream
 }
 

@@ -1,7 +1,7 @@
 //! Datagrams from any number of spoofed addresses neither keep other servers out of the list nor delay list requests.
 
 use rallypoint_harness::{GameServer, Lobby, eventually};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::net::Ipv4Addr;
 
 /// Number of datagrams per burst: far below the capacity of a lobby, so that none is lost and missing ones were rejected.
@@ -14,7 +14,7 @@ fn send_spoofed(lobby: &Lobby, numbers: std::ops::Range<u32>) {
         if number % 2 == 0 {
             lobby.send(from, &number.to_be_bytes());
         } else {
-            let server = GameServer::named("spoofed").in_lobby(LobbyId::from_bytes([6; 16]));
+            let server = GameServer::named("spoofed").in_lobby(ListId::from_bytes([6; 16]));
             lobby.send(from, &server.registration());
         }
     }
@@ -60,7 +60,7 @@ fn spoofed_registrations_fill_only_their_own_lobby() {
     lobby.settle();
     send_spoofed(&lobby, BURST..2 * BURST);
     lobby.settle();
-    assert_eq!(lobby.servers_in(LobbyId::from_bytes([6; 16])).len(), 100);
+    assert_eq!(lobby.servers_in(ListId::from_bytes([6; 16])).len(), 100);
     lobby.register(&GameServer::named("genuine"));
     lobby.wait_until_listed(&["genuine"]);
 }

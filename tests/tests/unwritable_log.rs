@@ -3,7 +3,7 @@
 use rallypoint_harness::{
     GameServer, ParsedServer, Process, Signal, eventually, list_request, rallypoint, send_request,
 };
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::{
     net::{SocketAddr, UdpSocket},
     path::Path,
@@ -20,7 +20,7 @@ fn a_full_disk() {
     let registration = GameServer::named("Bacon Town").registration();
     UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&registration, addr).unwrap();
     eventually("it is listed", || {
-        ParsedServer::parse_all(&send_request(addr, &list_request(LobbyId::GANG_GARRISON_2))).len() == 1
+        ParsedServer::parse_all(&send_request(addr, &list_request(ListId::GANG_GARRISON_2))).len() == 1
     });
     lobby.signal(Signal::HUP);
     lobby.signal(Signal::TERM);

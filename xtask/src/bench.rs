@@ -1,6 +1,7 @@
-//! `cargo xtask bench`: runs the benchmark suites and writes their results into docs/benchmarks.md.
+//! `cargo xtask bench`: runs the benchmark suites and writes their results into docs/benchmarks.md, and into docs/benchmark-details.md the
+//! tables behind them with their method.
 
-use crate::{Stop, args::Args, package, portable, requirements, workspace::Workspace};
+use crate::{Stop, args::Args, portable, requirements, workspace::Workspace};
 use std::{fs, path::PathBuf, process::Stdio};
 
 /// A benchmark suite: a program of the package `rallypoint-bench` that prints its section of the document as Markdown.
@@ -35,7 +36,12 @@ pub const SUITES: &[Suite] = &[
     },
 ];
 
-const DOCUMENT: &str = "docs/benchmarks.md";
+/// The results: the first table of each suite, with the sentences about it.
+const RESULTS: &str = "docs/benchmarks.md";
+
+/// Everything else that a suite prints.
+const DETAILS: &str = "docs/benchmark-details.md";
+
 const FIRST_LINES: &str =
     "# Benchmarks\n\nWritten by `cargo xtask bench`: measure on your own machine before comparing.\n";
 
@@ -63,22 +69,37 @@ pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Writes a section into the document, in place of the one of the same name.
+/// Writes a section into the documents, in place of the one of the same name.
 pub fn write_section(workspace: &Workspace, name: &str, section: &str) -> Result<(), Stop> {
-    let path = workspace.root.join(DOCUMENT);
-    // The first suite creates the document.
-    let document = fs::read_to_string(&path).unwrap_or(FIRST_LINES.into());
-    let document = with_section(&document, name, section)?;
-    fs::write(&path, document).map_err(Stop::while_doing(&format!("write {DOCUMENT}")))
+    let (result, details) = split(section);
+    let headed = format!("## {name}\n\n{details}");
+    let documents = [(RESULTS, result), (DETAILS, &*headed)];
+    for (document, text) in documents.into_iter().take(if details.is_empty() { 1 } else { 2 }) {
+        let path = workspace.root.join(document);
+        // The first suite creates the document.
+        let old = fs::read_to_string(&path).unwrap_or(FIRST_LINES.into());
+        let new = with_section(&old, name, text).map_err(|problem| Stop::Failed(format!("{document} {problem}")))?;
+        fs::write(&path, new).map_err(Stop::while_doing(&format!("write {document}")))?;
+    }
+    Ok(())
+}
+
+/// A section up to the end of its first paragraph, and what follows.
+fn split(section: &str) -> (&str, &str) {
+    let mut end = 0;
+    for line in section.trim().split_inclusive('\n') {
+        end += line.len();
+        if !line.trim().is_empty() && !line.starts_with(['|', '#']) {
+            break;
+        }
+    }
+    let (result, details) = section.trim().split_at(end);
+    (result.trim(), details.trim())
 }
 
 /// Builds a package as it is shipped.
 pub fn build(workspace: &Workspace, package: &str) -> Result<(), Stop> {
-    let arguments = match package {
-        "rallypoint-ffi" => package::library("dist"),
-        _ => vec!["build", "--profile", "dist", "--package", package],
-    };
-    let status = workspace.cargo().args(arguments).status();
+    let status = workspace.cargo().args(["build", "--release", "--package", package]).status();
     match status.map_err(Stop::while_doing("run cargo"))?.success() {
         true => Ok(()),
         false => Err(Stop::Failed(format!("{package} could not be built"))),
@@ -89,10 +110,10 @@ pub fn build(workspace: &Workspace, package: &str) -> Result<(), Stop> {
 fn build_portable(workspace: &Workspace, package: &str, program: &str) -> Result<PathBuf, Stop> {
     let directory = workspace.target.join("portable");
     let mut command = workspace.cargo();
-    command.args(["build", "--profile", "dist", "--package", package, "--bin", program]);
+    command.args(["build", "--release", "--package", package, "--bin", program]);
     command.arg("--target-dir").arg(&directory).env("RUSTFLAGS", portable::FLAGS);
     match command.status().map_err(Stop::while_doing("run cargo"))?.success() {
-        true => Ok(directory.join("dist")),
+        true => Ok(directory.join("release")),
         false => Err(Stop::Failed(format!("{program} could not be built with portable sockets"))),
     }
 }
@@ -107,7 +128,7 @@ fn measure(workspace: &Workspace, suite: &Suite) -> Result<String, Stop> {
     if let Some((package, program)) = portable {
         command.env(PORTABLE_DIRECTORY, build_portable(workspace, package, program)?);
     }
-    command.args(["run", "--profile", "dist", "--package", "rallypoint-bench", "--bin", name, "--features", features]);
+    command.args(["run", "--release", "--package", "rallypoint-bench", "--bin", name, "--features", features]);
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let output = output.map_err(Stop::while_doing("run cargo"))?;
     match String::from_utf8(output.stdout) {
@@ -117,7 +138,7 @@ fn measure(workspace: &Workspace, suite: &Suite) -> Result<String, Stop> {
 }
 
 /// Replaces the section of a suite in the document, or appends it.
-fn with_section(document: &str, name: &str, section: &str) -> Result<String, Stop> {
+fn with_section(document: &str, name: &str, section: &str) -> Result<String, String> {
     let open = format!("<!-- bench:{name} -->");
     let close = format!("<!-- /bench:{name} -->");
     let section = format!("{open}\n{}\n{close}", section.trim());
@@ -126,7 +147,7 @@ fn with_section(document: &str, name: &str, section: &str) -> Result<String, Sto
             Ok(format!("{}{section}{}", &document[..start], &document[end + close.len()..]))
         }
         (None, None) => Ok(format!("{}\n\n{section}\n", document.trim_end())),
-        _ => Err(Stop::Failed(format!("{DOCUMENT} must contain {open} followed by {close}"))),
+        _ => Err(format!("must contain {open} followed by {close}")),
     }
 }
 
@@ -142,6 +163,13 @@ mod tests {
         let replaced = with_section(&both, "wire", "three").unwrap();
         assert_eq!(replaced, both.replace("one", "three"));
         assert_eq!(with_section(&replaced, "wire", "three").unwrap(), replaced);
+    }
+
+    #[test]
+    fn the_first_paragraph_ends_the_result() {
+        let section = "\n| a |\n|---|\n| 1 |\n\nOn 2 cores.\n\n### More\n\n| b |\n\nHow.\n";
+        assert_eq!(split(section), ("| a |\n|---|\n| 1 |\n\nOn 2 cores.", "### More\n\n| b |\n\nHow."));
+        assert_eq!(split("| a |\n"), ("| a |", ""));
     }
 
     #[test]

@@ -1,12 +1,13 @@
-//! The figures of the README's comparison are those of docs/benchmarks.md, written alike, so that they do not grow stale.
+//! The figures of the comparison in docs/benchmarks.md are those of its other tables and of docs/benchmark-details.md, written alike, so
+//! that they do not grow stale.
 
 use crate::Stop;
 use std::{collections::HashSet, fs, path::Path};
 
-/// The heading of the table in README.md.
+/// The heading of the comparison.
 const HEADING: &str = "| job | Rallypoint | others |";
 
-/// Where the figures of each row come from: its job, and how the rows of docs/benchmarks.md begin.
+/// Where the figures of each row come from: its job, and how the rows of the other tables begin.
 const SOURCES: &[(&str, &[&str])] = &[
     ("query 10,000 servers", &["rallypoint query --jsonl", "gamedig (crate)", "gamedig (npm)", "quakestat"]),
     ("refreshes at a lobby", &["rallypoint serve", "minimal recvmmsg loop"]),
@@ -17,21 +18,25 @@ const SOURCES: &[(&str, &[&str])] = &[
     ("messages of 400 bytes", &["400 bytes"]),
 ];
 
-/// Figures of the README that docs/benchmarks.md does not have.
+/// Figures of the comparison that were not measured.
 pub fn problems(root: &Path) -> Result<Vec<String>, Stop> {
     let read = |file: &str| fs::read_to_string(root.join(file)).map_err(Stop::while_doing("read the documents"));
-    Ok(stale(&read("README.md")?, &read("docs/benchmarks.md")?))
+    let results = read("docs/benchmarks.md")?;
+    Ok(stale(&results, &(read("docs/benchmark-details.md")? + &results)))
 }
 
-fn stale(readme: &str, benchmarks: &str) -> Vec<String> {
-    let rows = readme.lines().skip_while(|line| *line != HEADING).skip(2).take_while(|line| line.starts_with('|'));
+fn stale(comparison: &str, benchmarks: &str) -> Vec<String> {
+    let rows = comparison.lines().skip_while(|line| *line != HEADING).skip(2).take_while(|line| line.starts_with('|'));
     rows.flat_map(|row| stale_figures(row, benchmarks)).collect()
 }
 
 fn stale_figures(row: &str, benchmarks: &str) -> Vec<String> {
     let (job, figures) = row.trim_matches(['|', ' ']).split_once('|').unwrap_or_default();
     let Some((_, sources)) = SOURCES.iter().find(|(prefix, _)| job.starts_with(prefix)) else {
-        return vec![format!("README.md: the source of the row `{}` is not known: add it to figures.rs", job.trim())];
+        return vec![format!(
+            "docs/benchmarks.md: the source of the row `{}` is not known: add it to figures.rs",
+            job.trim()
+        )];
     };
     let is_source = |line: &&str| {
         let line = line.trim_start_matches(['|', ' ']);
@@ -40,7 +45,7 @@ fn stale_figures(row: &str, benchmarks: &str) -> Vec<String> {
     let known: HashSet<_> = benchmarks.lines().filter(is_source).flat_map(numbers).collect();
     numbers(figures)
         .filter(|number| !known.contains(number))
-        .map(|number| format!("README.md: `{}`: {number} is not a figure of docs/benchmarks.md", job.trim()))
+        .map(|number| format!("docs/benchmarks.md: `{}`: {number} is not a figure of the suites", job.trim()))
         .collect()
 }
 
@@ -65,7 +70,7 @@ mod tests {
     fn figures_that_were_measured_again_are_found() {
         assert!(problems_of("| lists of 1,000 servers | 34.3 k/s | nginx 35.8 k/s |").is_empty());
         let found = problems_of("| lists of 1,000 servers | 34.3 k/s | nginx 99 k/s |");
-        assert_eq!(found, ["README.md: `lists of 1,000 servers`: 99 is not a figure of docs/benchmarks.md"]);
+        assert_eq!(found, ["docs/benchmarks.md: `lists of 1,000 servers`: 99 is not a figure of the suites"]);
         assert_eq!(problems_of("| something else | 34.3 k/s | nginx 35.8 k/s |").len(), 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Rules about the project's files that no compiler checks.
 
-use crate::{Stop, figures, portability, readmes, workspace::Workspace};
+use crate::{Stop, figures, portability, promises, readmes, walks, workspace::Workspace};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -26,6 +26,8 @@ pub fn check(workspace: &Workspace) -> Result<(), Stop> {
     let mut problems = problems(&workspace.root).map_err(Stop::while_doing("read the project's files"))?;
     problems.extend(readmes::problems(&workspace.root)?);
     problems.extend(figures::problems(&workspace.root)?);
+    problems.extend(promises::problems(&workspace.root)?);
+    problems.extend(walks::problems(&workspace.root)?);
     if problems.is_empty() { Ok(()) } else { Err(Stop::Failed(problems.join("\n"))) }
 }
 

@@ -5,6 +5,7 @@ mod args;
 mod bench;
 mod book;
 mod check;
+mod deny;
 mod examples;
 mod figures;
 mod fuzz;
@@ -13,6 +14,7 @@ mod package;
 mod portability;
 mod portable;
 mod progress;
+mod promises;
 mod readmes;
 mod requirements;
 mod screenshots;
@@ -21,6 +23,7 @@ mod soak;
 mod steps;
 #[cfg(test)]
 mod temporary;
+mod walks;
 mod workspace;
 
 use crate::{args::Args, workspace::Workspace};
@@ -55,7 +58,7 @@ cargo xtask fuzz [--seconds N] [--executions N] [--jobs N] [--sanitizer NAME] [-
       cargo xtask fuzz --sanitizer address NAME   slower; finds memory errors in dependencies
 
 cargo xtask bench [--print] [SUITE]
-    Measures one suite or all of them in the profile `dist`, and writes their sections of docs/benchmarks.md.
+    Measures one suite or all of them in release builds, and writes their sections of docs/benchmarks.md.
       cargo xtask bench                 all suites
       cargo xtask bench --print wire    one suite, printed only
 

@@ -213,12 +213,19 @@ fn install(workspace: &Workspace, commands: &[Vec<&str>]) -> Result<(), Stop> {
     for command in commands {
         let text = command.join(" ");
         workspace.heading(&format!("setup: {text}"));
-        let mut process = workspace.program(command[0]);
-        // Tools have their own target directory: they share no dependencies with the project.
-        process.args(&command[1..]).env("DEBIAN_FRONTEND", "noninteractive").env_remove("CARGO_TARGET_DIR");
-        let status = process.stdin(Stdio::null()).status().map_err(Stop::while_doing(&format!("run {text}")))?;
-        if !status.success() {
-            return Err(Stop::Failed(format!("the setup failed at: {text}")));
+        let run = || {
+            let mut process = workspace.program(command[0]);
+            // Tools have their own target directory: they share no dependencies with the project.
+            process.args(&command[1..]).env("DEBIAN_FRONTEND", "noninteractive").env_remove("CARGO_TARGET_DIR");
+            let status = process.stdin(Stdio::null()).status().map_err(Stop::while_doing(&format!("run {text}")))?;
+            Ok(status.success())
+        };
+        // Package managers fail now and then, at a mirror or at another one's lock, and succeed a second later.
+        if !run()? {
+            eprintln!("cargo xtask: {text} failed, and is repeated once");
+            if !run()? {
+                return Err(Stop::Failed(format!("the setup failed at: {text}")));
+            }
         }
     }
     Ok(())
@@ -337,6 +344,18 @@ mod tests {
         assert_eq!(install(&["false", "install", "chromium"]), "the setup failed at: false install chromium");
         let message = install(&["no-such-program", "chromium"]);
         assert!(message.starts_with("could not run no-such-program chromium: "), "{message}");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn an_installation_that_fails_once_is_repeated() {
+        let workspace = Workspace::here().unwrap();
+        let directory = Temporary::new();
+        // Fails unless it has run before.
+        let script = format!("cd '{}' && echo x >> runs && test $(wc -l < runs) -ge 2", directory.display());
+        let command = vec!["sh", "-c", &script];
+        assert!(install(&workspace, &[command]).is_ok());
+        assert_eq!(std::fs::read_to_string(directory.join("runs")).unwrap(), "x\nx\n");
     }
 
     #[test]

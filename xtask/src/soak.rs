@@ -15,7 +15,7 @@ pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
     workspace.heading(&format!("soak for {minutes} minutes"));
     bench::build(workspace, "rallypoint")?;
     let mut command = workspace.cargo();
-    command.args(["run", "--profile", "dist", "--package", "rallypoint-bench", "--bin", NAME, "--"]);
+    command.args(["run", "--release", "--package", "rallypoint-bench", "--bin", NAME, "--"]);
     command.args(["--minutes", &minutes.to_string()]);
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let output = output.map_err(Stop::while_doing("run cargo"))?;

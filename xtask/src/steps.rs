@@ -1,7 +1,8 @@
 //! `cargo xtask test`: runs one step after the other, until one fails.
 
 use crate::{
-    Stop, args::Args, book, examples, hygiene, package, portable, progress, requirements, skipped, workspace::Workspace,
+    Stop, args::Args, book, deny, examples, hygiene, package, portable, progress, requirements, skipped,
+    workspace::Workspace,
 };
 use std::{
     env,
@@ -24,7 +25,8 @@ macro_rules! portable_packages {
 /// compiled twice: warnings become errors by arguments, not by `RUSTFLAGS`, and `--examples` makes Cargo enable the
 /// features that only tests request.
 const STEPS: &[Step] = &[
-    Step::internal("hygiene", "no stray paths, big files, ignored tests, dead links", hygiene::check),
+    Step::internal("hygiene", "no stray paths, big files, ignored tests, dead links, stale walks", hygiene::check),
+    Step::internal("deny", "licences, banned crates and sources of libraries: deny.toml", deny::check),
     Step::cargo("fmt", "the code is formatted", &["fmt --all --check"]),
     Step::cargo("clippy", "no warnings", &["clippy --workspace --all-targets -- -D warnings"])
         .elsewhere(&[
@@ -55,8 +57,8 @@ const STEPS: &[Step] = &[
         .only_in(&[Extent::Quick]),
     Step::cargo(
         "protocol",
-        "tests of the protocol crates, with few seeds",
-        &["nextest run --no-tests=fail --tests --package rallypoint-wire --package rallypoint-limit \
+        "tests of the protocol crates, with few seeds, without modules `full`",
+        &["nextest run --profile partial --no-tests=fail --tests --package rallypoint-wire --package rallypoint-limit \
            --package rallypoint-lobby-proto --package rallypoint-query-proto --package rallypoint-session-proto"],
     )
     .env(SEEDS, "50")
@@ -67,8 +69,12 @@ const STEPS: &[Step] = &[
         .elsewhere(&["build --package rallypoint --bins"])
         .takes(120)
         .only_in(&[Extent::Normal, Extent::Full]),
-    Step::cargo("tests", "all tests, with a part of the seeds", &["nextest run --workspace --no-tests=fail"])
-        .elsewhere(&[concat!("nextest run --no-tests=fail ", portable_packages!())])
+    Step::cargo(
+        "tests",
+        "all tests but the modules `full`, with a part of the seeds",
+        &["nextest run --profile partial --workspace --no-tests=fail"],
+    )
+    .elsewhere(&[concat!("nextest run --profile partial --no-tests=fail ", portable_packages!())])
         .env(SEEDS, "250")
         .takes(510)
         .only_in(&[Extent::Normal]),

@@ -4,7 +4,7 @@
 use rallypoint_bench::{Micro, REGISTRATION_SIZE, Random, address, registration};
 use rallypoint_limit::{Decision, Limiter};
 use rallypoint_lobby_proto::{Config, HashKeys, Registry};
-use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
+use rallypoint_wire::lobby::{ListId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use std::{
     hint::black_box,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -105,7 +105,7 @@ fn many_keys(suite: &mut Micro<'_>, name: &str) {
     let id = ServerId::from_bytes([7; 16]);
     let port = NonZeroU16::MIN;
     let new =
-        Registration::new(id, LobbyId::GANG_GARRISON_2, Transport::Udp, port, Occupancy::default(), table.as_table());
+        Registration::new(id, ListId::GANG_GARRISON_2, Transport::Udp, port, Occupancy::default(), table.as_table());
     new.expect("it has a name").emit(&mut bytes);
     suite.op(name, bytes.len(), move || {
         now += Duration::from_millis(1);

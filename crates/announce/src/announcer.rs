@@ -2,7 +2,7 @@
 
 use crate::AnnounceError;
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
+use rallypoint_wire::lobby::{ListId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
 use std::{
     fmt,
     net::SocketAddr,
@@ -38,8 +38,8 @@ const MIN_INTERVAL: Duration = Duration::from_secs(1);
 /// let lobbies = vec!["203.0.113.1:29944".parse()?];
 /// let port = 8190.try_into()?;
 /// let now = Instant::now();
-/// let lobby_id = LobbyId::GANG_GARRISON_2;
-/// let mut announcer = Announcer::new(id, lobby_id, Transport::Tcp, port, b"Bacon Town 24/7", lobbies, now)?;
+/// let list_id = ListId::GANG_GARRISON_2;
+/// let mut announcer = Announcer::new(id, list_id, Transport::Tcp, port, b"Bacon Town 24/7", lobbies, now)?;
 /// announcer.set_occupancy(Occupancy { slots: 24, ..Occupancy::default() });
 ///
 /// let mut datagram = Vec::new();
@@ -49,7 +49,7 @@ const MIN_INTERVAL: Duration = Duration::from_secs(1);
 /// ```
 pub struct Announcer {
     server_id: ServerId,
-    lobby_id: LobbyId,
+    list_id: ListId,
     transport: Transport,
     port: NonZeroU16,
     occupancy: Occupancy,
@@ -70,9 +70,9 @@ pub struct Announcer {
 /// Leaves out the datagram and the ID: they are secret (L13).
 impl fmt::Debug for Announcer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { lobby_id, transport, port, lobbies, next, is_stopped, .. } = self;
+        let Self { list_id, transport, port, lobbies, next, is_stopped, .. } = self;
         let mut debug = f.debug_struct("Announcer");
-        debug.field("lobby_id", lobby_id).field("transport", transport).field("port", port);
+        debug.field("list_id", list_id).field("transport", transport).field("port", port);
         debug.field("lobbies", lobbies).field("next", next).field("is_stopped", is_stopped).finish_non_exhaustive()
     }
 }
@@ -85,7 +85,7 @@ impl Announcer {
     /// If the name is empty or too long.
     pub fn new(
         server_id: ServerId,
-        lobby_id: LobbyId,
+        list_id: ListId,
         transport: Transport,
         port: NonZeroU16,
         name: &[u8],
@@ -94,7 +94,7 @@ impl Announcer {
     ) -> Result<Self, AnnounceError> {
         let mut new = Self {
             server_id,
-            lobby_id,
+            list_id,
             transport,
             port,
             occupancy: Occupancy::default(),
@@ -177,8 +177,8 @@ impl Announcer {
         for (key, value) in &self.keys {
             table.push(key, value)?;
         }
-        let Self { server_id, lobby_id, transport, port, occupancy, .. } = *self;
-        Registration::new(server_id, lobby_id, transport, port, occupancy, table.as_table())?.emit(out);
+        let Self { server_id, list_id, transport, port, occupancy, .. } = *self;
+        Registration::new(server_id, list_id, transport, port, occupancy, table.as_table())?.emit(out);
         Ok(())
     }
 

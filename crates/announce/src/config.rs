@@ -1,7 +1,7 @@
 //! Which server to announce, and to which lobbies.
 
 use crate::{AnnounceStartError, Announcer, LobbyHost};
-use rallypoint_wire::lobby::{LobbyId, Occupancy, ServerId, Transport};
+use rallypoint_wire::lobby::{ListId, Occupancy, ServerId, Transport};
 use std::{num::NonZeroU16, time::Instant};
 
 /// A game server, and the lobbies that it is registered with.
@@ -24,7 +24,7 @@ pub struct AnnounceConfig {
     /// Transport protocol of that port; default UDP. Lobbies connect to TCP servers before they list them (L12).
     pub transport: Transport,
     /// List of the lobby in which the server appears; default Gang Garrison 2.
-    pub lobby_id: LobbyId,
+    pub list_id: ListId,
     /// Lobbies to register with; at least one.
     pub lobbies: Vec<LobbyHost>,
     /// Slots, players, bots and password; default 0, 0, 0 and no.
@@ -45,7 +45,7 @@ impl AnnounceConfig {
             name: name.to_owned(),
             port,
             transport: Transport::Udp,
-            lobby_id: LobbyId::GANG_GARRISON_2,
+            list_id: ListId::GANG_GARRISON_2,
             lobbies: Vec::new(),
             occupancy: Occupancy::default(),
             keys: Vec::new(),
@@ -76,10 +76,10 @@ impl AnnounceConfig {
             let key = key.to_owned();
             |error| AnnounceStartError::InvalidKey { key, error }
         };
-        let Self { lobby_id, transport, port, .. } = *self;
+        let Self { list_id, transport, port, .. } = *self;
         let name = self.name.as_bytes();
         let mut announcer =
-            Announcer::new(server_id, lobby_id, transport, port, name, Vec::new(), now).map_err(invalid("name"))?;
+            Announcer::new(server_id, list_id, transport, port, name, Vec::new(), now).map_err(invalid("name"))?;
         announcer.set_occupancy(self.occupancy);
         for (key, value) in &self.keys {
             announcer.set_key(key.as_bytes(), value).map_err(invalid(key))?;

@@ -60,4 +60,4 @@ pub use task::AnnounceTask;
 pub use thread::AnnounceThread;
 
 // The types of the protocol that a configuration consists of.
-pub use rallypoint_wire::lobby::{LobbyId, Occupancy, ProtocolId, ServerId, Transport};
+pub use rallypoint_wire::lobby::{ListId, Occupancy, ProtocolId, ServerId, Transport};

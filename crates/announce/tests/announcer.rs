@@ -1,6 +1,6 @@
 //! When the state machine sends which datagram to which lobby, on virtual time.
 
-use rallypoint_announce::{AnnounceError, Announcer, LobbyId, Occupancy, ServerId, Transport};
+use rallypoint_announce::{AnnounceError, Announcer, ListId, Occupancy, ServerId, Transport};
 use rallypoint_machine::Machine;
 use rallypoint_wire::lobby::{Datagram, Registration, TableBuf, Unregister};
 use std::{
@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-const LOBBY: LobbyId = LobbyId::GANG_GARRISON_2;
+const LOBBY: ListId = ListId::GANG_GARRISON_2;
 const ID: ServerId = ServerId::from_bytes([7; 16]);
 const PORT: u16 = 8190;
 const LOBBIES: [&str; 2] = ["203.0.113.1:29944", "[2001:db8::1]:29944"];
@@ -106,7 +106,7 @@ fn a_registration_contains_what_was_set() {
     assert_eq!(registration.name(), b"server 1");
     assert_eq!(registration.table().get(b"map"), Some(&b"koth"[..]));
     assert_eq!(registration.occupancy(), Occupancy { slots: 24, players: 3, bots: 1, password: true });
-    assert_eq!((registration.lobby_id(), registration.port().get()), (LOBBY, PORT));
+    assert_eq!((registration.list_id(), registration.port().get()), (LOBBY, PORT));
 }
 
 #[test]

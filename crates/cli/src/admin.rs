@@ -13,10 +13,11 @@ use crate::{
     runtime,
     stdio::{print_stderr, print_stdout},
 };
-use args::{BanArgs, BanRef, NoteArgs, UnbanArgs, UnlistArgs, Verb};
+use args::{NoteArgs, Subject, UnbanArgs, UnbanTarget, UnlistArgs, Verb};
 use client::{AdminRequestError, Client, MAX_ITEMS};
 use rallypoint_udp::entropy;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
     if let Verb::Token = args.verb {
@@ -25,7 +26,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let client = Client::new(args)?;
     let result = runtime::block_on(async {
         let result = execute(&client, &args.verb).await;
-        if let (Ok(_), Verb::Ban(_) | Verb::Unban(_) | Verb::Unlist(_)) = (&result, &args.verb) {
+        if let (Ok(_), Verb::Ban { .. } | Verb::Unban(_) | Verb::Unlist(_)) = (&result, &args.verb) {
             warn_about_cluster(&client).await;
         }
         Ok(result)
@@ -51,7 +52,7 @@ struct Output {
 async fn execute(client: &Client, verb: &Verb) -> Result<Output, AdminRequestError> {
     let terminal = Terminal::of_stdout();
     match verb {
-        Verb::Ban(args) => ban(client, args).await,
+        Verb::Ban { subject, reason, until, time } => ban(client, subject, reason, until.as_deref(), *time).await,
         Verb::Unban(args) => unban(client, args).await,
         Verb::Bans => {
             let json = client.list("/bans?", "bans", MAX_ITEMS).await?;
@@ -76,16 +77,22 @@ async fn execute(client: &Client, verb: &Verb) -> Result<Output, AdminRequestErr
     }
 }
 
-async fn ban(client: &Client, args: &BanArgs) -> Result<Output, AdminRequestError> {
-    let mut body = json!({ "reason": args.reason });
-    match (&args.subject.network, &args.subject.name) {
+async fn ban(
+    client: &Client,
+    subject: &Subject,
+    reason: &str,
+    until: Option<&str>,
+    time: Option<Duration>,
+) -> Result<Output, AdminRequestError> {
+    let mut body = json!({ "reason": reason });
+    match (&subject.network, &subject.name) {
         (Some(network), _) => body["network"] = network.to_string().into(),
         (None, name) => body["name"] = name.clone().into(),
     }
-    if let Some(until) = &args.until {
-        body["until"] = until.clone().into();
+    if let Some(until) = until {
+        body["until"] = until.into();
     }
-    if let Some(time) = args.time {
+    if let Some(time) = time {
         body["seconds"] = time.as_secs().into();
     }
     let json = client.post("/bans", &body).await?;
@@ -93,10 +100,11 @@ async fn ban(client: &Client, args: &BanArgs) -> Result<Output, AdminRequestErro
 }
 
 async fn unban(client: &Client, args: &UnbanArgs) -> Result<Output, AdminRequestError> {
-    let is_same = |text: &Value, wanted: &BanRef| text.as_str().is_some_and(|text| text.parse().as_ref() == Ok(wanted));
+    let is_same =
+        |text: &Value, wanted: &UnbanTarget| text.as_str().is_some_and(|text| text.parse().as_ref() == Ok(wanted));
     let (id, ban) = match (&args.ban, &args.name) {
         // Each node of a cluster numbers its bans itself, so the answer names what was banned.
-        (Some(BanRef::Id(id)), _) => find(client, |ban| ban["id"] == *id).await?,
+        (Some(UnbanTarget::Id(id)), _) => find(client, |ban| ban["id"] == *id).await?,
         (Some(wanted), _) => {
             find(client, |ban| is_same(&ban["network"], wanted) || is_same(&ban["server"]["id"], wanted)).await?
         }

@@ -12,8 +12,8 @@ use crate::{error::CommandError, signals::Signals, stdio::print_stderr};
 use listing_monitor::{DEFAULT_INTERVAL, ListingMonitor, ListingStatus, Presence, find_in_list};
 use player_source::PlayerCount;
 use rallypoint_announce::{AnnounceConfig, AnnounceEvent, AnnounceStartError, AnnounceTask, LobbyHost};
-use rallypoint_query::lobby_names;
-use rallypoint_wire::lobby::{DEFAULT_MAX_REGISTRATION, LobbyId};
+use rallypoint_query::list_names;
+use rallypoint_wire::lobby::{DEFAULT_MAX_REGISTRATION, ListId};
 use std::{
     net::SocketAddr,
     time::{Duration, Instant},
@@ -54,7 +54,7 @@ impl From<AnnounceStartError> for CommandError {
 struct Announcement<'a> {
     args: &'a Args,
     /// The list in which the server is to appear.
-    list: LobbyId,
+    list: ListId,
     task: AnnounceTask,
     signals: Signals,
     /// Lobbies that listed the server at the last check.
@@ -89,7 +89,7 @@ impl<'a> Announcement<'a> {
         if let Some(Ok(count)) = &first_count {
             config.occupancy = count.apply(config.occupancy);
         }
-        let list = config.lobby_id;
+        let list = config.list_id;
         let task = AnnounceTask::start(config).await?;
         let mut announcement = Self {
             counts,
@@ -156,7 +156,7 @@ impl<'a> Announcement<'a> {
                 let Args { name, port, transport, .. } = self.args;
                 let to = join_with_and(&self.task.addrs());
                 let hint = if self.args.once { "" } else { "; Ctrl-C removes it from the list" };
-                let (transport, list) = (transport.as_str(), lobby_names::short_name(self.list));
+                let (transport, list) = (transport.as_str(), list_names::short_name(self.list));
                 self.args.print(&format!("announcing {name:?} ({transport} {port}) to the list {list} of {to}{hint}"));
             }
             event => print_stderr(event),

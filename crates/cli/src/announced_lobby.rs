@@ -2,28 +2,28 @@
 
 use crate::error::CommandError;
 use rallypoint_announce::LobbyHost;
-use rallypoint_query::lobby_names;
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_query::list_names;
+use rallypoint_wire::lobby::ListId;
 use std::str::FromStr;
 
 /// A lobby, and the list in which the server is to appear, if it was named: `host[:port][/list]`, as all commands take it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnnouncedLobby {
     pub host: LobbyHost,
-    pub list: Option<LobbyId>,
+    pub list: Option<ListId>,
 }
 
 impl AnnouncedLobby {
     /// The list that `--lobby-id` or the lobbies name; `default` if none of them does. A server is in one list.
-    pub fn common_list(lobbies: &[Self], lobby_id: Option<LobbyId>, default: LobbyId) -> Result<LobbyId, CommandError> {
-        let mut lists = lobby_id.into_iter().chain(lobbies.iter().filter_map(|lobby| lobby.list));
+    pub fn common_list(lobbies: &[Self], list_id: Option<ListId>, default: ListId) -> Result<ListId, CommandError> {
+        let mut lists = list_id.into_iter().chain(lobbies.iter().filter_map(|lobby| lobby.list));
         let first = lists.next().unwrap_or(default);
         match lists.find(|list| *list != first) {
             None => Ok(first),
             Some(other) => Err(CommandError::Usage(format!(
                 "a server is announced to one list, but {} and {} are named: run the command once for each",
-                lobby_names::short_name(first),
-                lobby_names::short_name(other)
+                list_names::short_name(first),
+                list_names::short_name(other)
             ))),
         }
     }
@@ -54,7 +54,7 @@ impl FromStr for AnnouncedLobby {
         let list = Some(list.trim_end_matches('/')).filter(|list| !list.is_empty());
         Ok(Self {
             host: host.parse().map_err(|error: rallypoint_announce::ParseLobbyHostError| error.to_string())?,
-            list: list.map(lobby_names::find).transpose().map_err(|error| error.to_string())?,
+            list: list.map(list_names::find).transpose().map_err(|error| error.to_string())?,
         })
     }
 }
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn a_lobby_may_name_its_list() {
         let parse = |text: &str| text.parse::<AnnouncedLobby>().map(|lobby| (lobby.host.to_string(), lobby.list));
-        let rooms = lobby_names::find("rooms").ok();
+        let rooms = list_names::find("rooms").ok();
         assert_eq!(parse("lobby.example.org"), Ok(("lobby.example.org".into(), None)));
         assert_eq!(parse("lobby.example.org/"), Ok(("lobby.example.org".into(), None)));
         assert_eq!(parse("lobby.example.org:4000/rooms"), Ok(("lobby.example.org:4000".into(), rooms)));
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_server_is_in_one_list() {
         let lobbies = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<_>>();
-        let [gg2, rooms] = ["gg2", "rooms"].map(|name| lobby_names::find(name).unwrap());
+        let [gg2, rooms] = ["gg2", "rooms"].map(|name| list_names::find(name).unwrap());
         let list = |texts: &[&str], id| AnnouncedLobby::common_list(&lobbies(texts), id, gg2).ok();
         assert_eq!(list(&["a"], None), Some(gg2));
         assert_eq!(list(&["a", "b/rooms"], None), Some(rooms));

@@ -32,7 +32,7 @@ use std::{
 pub struct Args {
     #[arg(value_name = "TARGET", value_parser = |text: &str| text.parse::<Target>())]
     #[arg(
-        help = "A server (host, host:port, bloodmasters://host, session://host) or a list (lobby://host, https://host)"
+        help = "A server (host, host:port, PROTOCOL://host, such as session://host) or a list (lobby://host, https://host)"
     )]
     target: Target,
 

@@ -34,7 +34,7 @@ use std::{num::NonZeroU16, process::ExitCode};
 #[command(after_long_help = MORE, after_help = "For examples and exit codes: rallypoint doctor --help")]
 pub struct Args {
     // The next two have no doc comments because rustdoc would read the brackets as links.
-    #[arg(help = "Server: host, host:port, [v6]:port, session://host, bloodmasters://host")]
+    #[arg(help = "Server: host, host:port, [v6]:port or PROTOCOL://host, such as session://host")]
     #[arg(value_name = "HOST[:PORT]", value_parser = server)]
     server: ServerAddress,
 

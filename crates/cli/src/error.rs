@@ -1,6 +1,6 @@
 //! The error of a command, with its exit code.
 
-use crate::config::ConfigErrors;
+use crate::toml_file::ConfigErrors;
 use rallypoint_udp::BindError;
 use std::{fmt, io, process::ExitCode};
 

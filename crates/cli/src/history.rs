@@ -8,7 +8,7 @@ use crate::{
 use jiff::Timestamp;
 use rallypoint_history::{HistoryError, HistoryReader, Resolution, Subject, UnixSeconds, export};
 use rallypoint_lobby_proto::PublicId;
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::{
     fs,
     io::{self, BufWriter, Write},
@@ -52,8 +52,8 @@ struct ExportArgs {
     server: Option<PublicId>,
 
     /// One lobby: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
-    #[arg(long, value_name = "UUID|NAME", conflicts_with = "all", value_parser = rallypoint_query::lobby_names::find)]
-    lobby: Option<LobbyId>,
+    #[arg(long, value_name = "UUID|NAME", conflicts_with = "all", value_parser = rallypoint_query::list_names::find)]
+    lobby: Option<ListId>,
 
     /// Totals, every lobby and every server
     #[arg(long)]

@@ -1,24 +1,14 @@
 //! Lines of standard input, typed or piped.
 
+use rallypoint_room::{Line, MAX_LINE};
 use std::io::{self, BufRead, Read};
 use tokio::sync::mpsc::{Receiver, channel};
 
 /// Number of lines read ahead.
 const READ_AHEAD: usize = 16;
 
-/// Maximum length of a line in characters.
-pub const MAX_LINE: usize = 500;
-
-/// The message about a line that exceeds the maximum.
-pub fn too_long_message(characters: usize) -> String {
-    format!("a line of {characters} characters was not sent: the maximum is {MAX_LINE}")
-}
-
 /// An asynchronous reader of lines.
 pub struct InputLines(Receiver<Line>);
-
-/// A line, or the number of its characters if that exceeds the maximum.
-pub type Line = Result<String, usize>;
 
 impl InputLines {
     /// Reads standard input in a thread of its own: not every system can poll a terminal.

@@ -1,31 +1,27 @@
 //! `rallypoint join`: a terminal client for chat rooms.
 
 mod args;
-mod connection;
 mod console;
 mod line_editor;
-mod presence;
-mod reachability;
 
 pub use args::Args;
 
 use crate::{
     error::{CommandError, with_hint},
-    host::{self, GREETING, RATE_LIMITED, RECEIPT, RECEIPT_REQUEST},
-    input_lines::too_long_message,
+    host,
     known_keys::KnownKeys,
-    line_limiter::LineLimiter,
     port_hints,
     signals::Signals,
     stdio::print_stderr,
 };
-use connection::{RoomConnection, RoomEvent};
 use console::Console;
-use presence::Presence;
 use rallypoint_query::resolve;
+use rallypoint_room::{
+    GREETING, LineLimiter, Presence, QUIT, RATE_LIMITED, RECEIPT, RECEIPT_REQUEST, RoomConnection, RoomEvent, STATS,
+    reachability, too_long_message,
+};
 use rallypoint_session::{
-    ChannelMessage, ClientEvent, ConnectError, ConnectionStats, DisconnectReason, Encryption, LoginError, PublicKey,
-    SendError,
+    ClientEvent, ConnectError, ConnectionStats, DisconnectReason, Encryption, LoginError, PublicKey, SendError,
 };
 use rallypoint_wire::{session, text};
 use std::{
@@ -33,12 +29,6 @@ use std::{
     num::NonZeroU16,
     time::{Duration, Instant},
 };
-
-/// Command that shows statistics of the connection; handled by the client.
-pub const STATS: &str = "/stats";
-
-/// Command that leaves the room; handled by the client.
-pub const QUIT: &str = "/quit";
 
 /// Time limit for the welcome of a room and for its receipt.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -139,7 +129,7 @@ impl RoomClient {
     }
 
     async fn run(&self) -> Result<(), CommandError> {
-        let mut message = ChannelMessage::default();
+        let mut message = Vec::new();
         self.await_welcome(&mut message).await?;
         let mut limiter = LineLimiter::for_client(Instant::now());
         self.join_team(&mut limiter).await;
@@ -156,12 +146,12 @@ impl RoomClient {
             };
             tokio::select! {
                 event = self.client.next_event(&mut message) => match event {
-                    Some(RoomEvent::Presence) => {
-                        let prompt = Presence::parse(&message.bytes).prompt(&self.own_name.borrow());
+                    Some(RoomEvent::Presence(report)) => {
+                        let prompt = Presence::parse(report).prompt(&self.own_name.borrow());
                         self.console.set_prompt(&prompt);
                     }
-                    Some(RoomEvent::Line) => {
-                        let line = text::display(&message.bytes);
+                    Some(RoomEvent::Line(line)) => {
+                        let line = text::display(line);
                         if receipt_deadline.is_some() && line == RECEIPT {
                             return Ok(());
                         }
@@ -219,11 +209,11 @@ impl RoomClient {
     }
 
     /// Waits for the first message of the room. A refused guest is disconnected instead, before it has sent anything.
-    async fn await_welcome(&self, message: &mut ChannelMessage) -> Result<(), CommandError> {
+    async fn await_welcome(&self, message: &mut Vec<u8>) -> Result<(), CommandError> {
         let first = async {
             loop {
                 match self.client.next_event(message).await {
-                    Some(RoomEvent::Line) => return Ok(()),
+                    Some(RoomEvent::Line(_)) => return Ok(()),
                     Some(RoomEvent::Session(ClientEvent::Disconnected(reason))) => {
                         return Err(disconnect_error(&reason));
                     }
@@ -236,7 +226,7 @@ impl RoomClient {
             |_| Err(CommandError::failed("the server accepted the login but sent no welcome: it is not a room"));
         tokio::time::timeout(REPLY_TIMEOUT, first).await.unwrap_or_else(silent)?;
         self.print_line(&format!("-- connected to {} ({}); /quit leaves", self.client.server(), self.security))?;
-        self.print_message(&text::display(&message.bytes))
+        self.print_message(&text::display(message))
     }
 
     /// Joins the team of `--team`, after each connect.

@@ -17,10 +17,10 @@ use crate::{
     stdio::print_stderr,
 };
 use filter::{Filter, SortArgs};
-use rallypoint_query::{LobbyAddress, ProbeError, ScanEvent, ScannedServer, Target, lobby_names, proto::Detail};
+use rallypoint_query::{LobbyAddress, ProbeError, ScanEvent, ScannedServer, Target, list_names, proto::Detail};
 use rallypoint_wire::{
     legacy,
-    lobby::{LobbyId, ProtocolId},
+    lobby::{ListId, ProtocolId},
 };
 use std::{fmt, io};
 
@@ -42,8 +42,8 @@ pub struct Args {
     lobbies: Vec<String>,
 
     /// List to read, unless LOBBY names one: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters [default: all lists]
-    #[arg(long, value_name = "UUID|NAME", value_parser = lobby_names::find)]
-    lobby_id: Option<LobbyId>,
+    #[arg(long = "lobby-id", value_name = "UUID|NAME", value_parser = list_names::find)]
+    list_id: Option<ListId>,
 
     /// Query every server, too
     #[arg(long, short = 'q')]
@@ -144,7 +144,7 @@ impl Args {
             Some(Err(error)) => return Err(usage(&error)),
             None => text.parse::<LobbyAddress>().map_err(|error| usage(&error))?,
         };
-        let lobby = LobbyAddress { id: lobby.id.or(self.lobby_id), ..lobby };
+        let lobby = LobbyAddress { id: lobby.id.or(self.list_id), ..lobby };
         Ok(if self.legacy { Target::LegacyLobby(lobby, self.protocol_id) } else { Target::Lobby(lobby) })
     }
 
@@ -182,8 +182,8 @@ impl Listing<'_> {
         if self.shown == 0 && exit == Exit::Answered && self.args.output.is_text() {
             print_stderr(match self.listed {
                 0 if self.args.legacy => "no servers of this version are listed; --protocol-id selects another".into(),
-                0 => match self.args.lobby_id {
-                    Some(list) => format!("no servers are in the list {}", lobby_names::short_name(list)),
+                0 => match self.args.list_id {
+                    Some(list) => format!("no servers are in the list {}", list_names::short_name(list)),
                     None => "no servers are listed".into(),
                 },
                 1 => "1 server is listed, but it does not match".into(),

@@ -1,6 +1,7 @@
 //! Where the lobby on this machine listens, according to its configuration.
 
 use crate::config::{Settings, Sources};
+use rallypoint_lobby_proto::doors::LOBBY;
 use rallypoint_query::{Host, HttpUrl};
 use rallypoint_wire::lobby;
 use std::{
@@ -9,7 +10,7 @@ use std::{
 };
 
 /// Default port of a lobby's web server.
-pub const DEFAULT_HTTP_PORT: NonZeroU16 = NonZeroU16::new(29_950).expect("the constant is not 0");
+pub const DEFAULT_HTTP_PORT: NonZeroU16 = NonZeroU16::new(rallypoint_web::PORT).expect("the constant is not 0");
 
 /// The lobby on this machine. Without a configuration it listens at the default ports.
 #[derive(Clone, Debug)]
@@ -31,7 +32,7 @@ impl LocalLobby {
     pub fn new(settings: &Settings) -> Self {
         // Port 0 is another one at each start.
         let first = |addrs: &[SocketAddr]| addrs.iter().copied().find(|addr| addr.port() != 0);
-        Self { lobby: first(&settings.lobby_listen), web: first(&settings.web.listen) }
+        Self { lobby: first(&settings.doors[&LOBBY]), web: first(&settings.web.listen) }
     }
 
     /// The lobby as `--lobby` takes it: `localhost`, with a port if it is not the default one.
@@ -75,7 +76,7 @@ mod tests {
     fn local(lobby: &str, web: &str) -> LocalLobby {
         let mut settings = Settings::default();
         let addrs = |text: &str| text.split_whitespace().map(|addr| addr.parse().unwrap()).collect();
-        settings.lobby_listen = addrs(lobby);
+        settings.doors[&LOBBY] = addrs(lobby);
         settings.web.listen = addrs(web);
         LocalLobby::new(&settings)
     }

@@ -1,10 +1,14 @@
 //! The log, on standard error.
 
+mod queue;
+
 use crate::{
     config::{LogFormat, LogSettings},
+    error::CommandError,
     stdio::print_stderr,
 };
 use jiff::Zoned;
+use queue::LogQueue;
 use std::io::{self, IsTerminal};
 use tracing_subscriber::{
     Registry,
@@ -38,14 +42,25 @@ impl io::Write for WrappedStderr {
     }
 }
 
-/// The log of a running program, whose level can be changed.
-pub struct Log(Option<reload::Handle<LevelFilter, Registry>>);
+/// The log of a running program, whose level can be changed. Dropping it waits for the lines that are not written yet.
+pub struct Log {
+    filter: Option<reload::Handle<LevelFilter, Registry>>,
+    queue: LogQueue,
+}
 
 impl Log {
     /// Starts logging.
-    pub fn start(settings: LogSettings) -> Self {
+    ///
+    /// # Errors
+    /// If the system gives no further thread.
+    pub fn start(settings: LogSettings) -> Result<Self, CommandError> {
         let (filter, handle) = reload::Layer::new(LevelFilter::from_level(settings.level));
-        let lines = fmt::layer().with_writer(io::stderr).with_target(false);
+        let is_terminal = io::stderr().is_terminal();
+        let is_wrapped = is_terminal && settings.format == LogFormat::Text;
+        let queue = if is_wrapped { LogQueue::start(WrappedStderr) } else { LogQueue::start(io::stderr()) };
+        let queue =
+            queue.map_err(|error| CommandError::failed(format_args!("cannot start a thread for the log: {error}")))?;
+        let lines = fmt::layer().with_writer(queue.clone()).with_target(false);
         let registry = tracing_subscriber::registry().with(filter);
         // The journal adds its own timestamps.
         let in_journal = std::env::var_os("JOURNAL_STREAM").is_some();
@@ -56,18 +71,27 @@ impl Log {
             }
             LogFormat::Text if in_journal => registry.with(lines.without_time()).try_init(),
             // In a terminal, the date and microseconds only take room.
-            LogFormat::Text if io::stderr().is_terminal() => {
-                registry.with(lines.with_timer(TimeOfDay).with_writer(|| WrappedStderr)).try_init()
-            }
+            LogFormat::Text if is_terminal => registry.with(lines.with_timer(TimeOfDay)).try_init(),
             LogFormat::Text => registry.with(lines).try_init(),
         };
-        Self(started.ok().map(|()| handle))
+        Ok(Self { filter: started.ok().map(|()| handle), queue })
+    }
+
+    /// Waits until everything that was logged is written, unless that takes too long.
+    pub fn flush(&self) {
+        self.queue.flush();
     }
 
     /// Changes the level.
     pub fn set_level(&self, level: tracing::Level) {
-        if let Some(handle) = &self.0 {
+        if let Some(handle) = &self.filter {
             let _ = handle.modify(|filter| *filter = LevelFilter::from_level(level));
         }
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.flush();
     }
 }

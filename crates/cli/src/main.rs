@@ -28,7 +28,6 @@ mod input_lines;
 mod interactive_scan;
 mod join;
 mod known_keys;
-mod line_limiter;
 mod list;
 mod listen_addr;
 mod local_lobby;
@@ -49,6 +48,8 @@ mod serve;
 mod signals;
 mod stdio;
 mod target_args;
+mod toml_file;
+mod units;
 mod user_dirs;
 mod watch;
 

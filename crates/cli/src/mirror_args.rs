@@ -1,7 +1,6 @@
 //! The flags for reading copies of a list while its lobby does not answer.
 
-use crate::{host::data_file, known_keys::KnownKeys, stdio::print_stderr};
-use jiff::SignedDuration;
+use crate::{host::data_file, known_keys::KnownKeys, stdio::print_stderr, units::duration_within};
 use rallypoint_query::{
     HttpUrl, ProbeError,
     mirror::{KeyPins, MirrorConfig, MirrorError, MirroredList, PinnedKey, PublicKey},
@@ -114,7 +113,7 @@ pub fn describe_refusal(error: &MirrorError) -> String {
     format!("the copy is not used: {error}{hint}")
 }
 
-/// The same, with the mirror.
+/// Describes why the copy of a mirror is not used, with the mirror's address.
 pub fn describe_failure(url: &HttpUrl, error: &MirrorError) -> String {
     format!("{url}: {}", describe_refusal(error))
 }
@@ -126,12 +125,8 @@ pub fn lines(list: &MirroredList) -> Vec<String> {
 
 /// Parses an age: `90s`, `12h`, `7d`.
 fn age(text: &str) -> Result<Duration, &'static str> {
-    const DAY: u64 = 86_400;
-    let days = text.strip_suffix('d').and_then(|days| days.trim().parse::<u64>().ok());
-    let days = days.map(|days| Duration::from_secs(days.saturating_mul(DAY)));
-    let parse = || text.parse::<SignedDuration>().ok().and_then(|time| Duration::try_from(time).ok());
-    let range = Duration::from_secs(1)..=Duration::from_secs(3_650 * DAY);
-    days.or_else(parse).filter(|age| range.contains(age)).ok_or("expected a time from 1s to 3650d, such as 1h or 7d")
+    let range = Duration::from_secs(1)..=Duration::from_secs(3_650 * 86_400);
+    duration_within(text, range).ok_or("expected a time from 1s to 3650d, such as 1h or 7d")
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ use tokio::time::{Instant, sleep_until};
 pub struct Args {
     // Not a doc comment, because of the brackets.
     #[arg(value_name = "TARGET", value_parser = server)]
-    #[arg(help = "The server: host, host:port, [v6]:port, bloodmasters://host or session://host")]
+    #[arg(help = "The server: host, host:port, [v6]:port or PROTOCOL://host, such as session://host")]
     server: ServerAddress,
 
     /// Number of queries; by default, until Ctrl-C

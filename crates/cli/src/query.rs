@@ -18,9 +18,9 @@ use std::io;
 
 /// Query game servers: name, map, players, ping
 ///
-/// A server without a scheme is queried with both protocols, at the given port or at their default ports (6969 for
-/// bloodmasters, 45555 for session), and at every address of its name; the first answer counts. A lobby or a master list
-/// stands for all of its servers.
+/// A server without a scheme is queried with the protocols bloodmasters and session, and with that whose default port it has,
+/// at every address of its name; the first answer counts. A lobby or a master list stands for all of its servers. The protocols
+/// are in docs/querying.md.
 #[derive(clap::Args)]
 #[command(after_long_help = format!("{MORE}\n\n{}", exit::HELP), after_help = "Examples and exit codes: rallypoint query --help")]
 pub struct Args {

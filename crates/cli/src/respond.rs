@@ -2,7 +2,6 @@
 
 mod args;
 mod info_file;
-mod table_reader;
 
 pub use args::Args;
 
@@ -12,7 +11,7 @@ use crate::{
     stdio::{print_stderr, print_stdout},
 };
 use info_file::InfoFile;
-use rallypoint_query_proto::{Responder, ResponderConfig, ServerInfo};
+use rallypoint_query_proto::{Protocol, Responder, ResponderConfig, ServerInfo};
 use rallypoint_udp::{EventLoop, EventLoopThread, UdpSocket, entropy};
 use std::{net::SocketAddr, sync::Arc};
 
@@ -30,7 +29,7 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
     let listeners = args.listeners();
     if listeners.is_empty() {
         return Err(CommandError::Usage(
-            "no address to listen on: set --session ADDR:PORT, --bloodmasters ADDR:PORT, or both".into(),
+            "no address to listen on: set --session ADDR:PORT, --bloodmasters ADDR:PORT, or another protocol".into(),
         ));
     }
     let info =
@@ -42,8 +41,7 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
 /// An address and the protocols answered there.
 struct Listener {
     addr: SocketAddr,
-    bloodmasters: bool,
-    session: bool,
+    protocols: Vec<Protocol>,
 }
 
 async fn answer(file: &InfoFile<'_>, info: &ServerInfo, listeners: &[Listener]) -> Result<(), CommandError> {
@@ -53,8 +51,8 @@ async fn answer(file: &InfoFile<'_>, info: &ServerInfo, listeners: &[Listener]) 
     let mut lines = String::new();
     for listener in listeners {
         let socket = Arc::new(UdpSocket::bind(listener.addr, RECEIVE_BUFFER).map_err(CommandError::failed)?);
-        for (name, _) in listener.protocols() {
-            lines += &format!("{name} udp {}\n", socket.local_addr());
+        for protocol in &listener.protocols {
+            lines += &format!("{protocol} udp {}\n", socket.local_addr());
         }
         threads.push(start(listener, socket, info)?);
     }
@@ -83,20 +81,9 @@ fn start(
     info: &ServerInfo,
 ) -> Result<EventLoopThread<Responder>, CommandError> {
     let seed = entropy::u128().map_err(CommandError::failed)?;
-    let config = ResponderConfig {
-        bloodmasters: listener.bloodmasters,
-        session: listener.session,
-        ..ResponderConfig::default()
-    };
+    let config = ResponderConfig { protocols: listener.protocols.clone(), ..ResponderConfig::default() };
     let responder = Responder::new(config, seed, info).map_err(CommandError::failed)?;
     EventLoop::new(vec![socket])
         .and_then(|event_loop| event_loop.spawn("respond", responder, drop))
         .map_err(CommandError::failed)
-}
-
-impl Listener {
-    /// The enabled protocols, by name.
-    fn protocols(&self) -> impl Iterator<Item = (&'static str, bool)> {
-        [("bloodmasters", self.bloodmasters), ("session", self.session)].into_iter().filter(|(_, is_on)| *is_on)
-    }
 }

@@ -1,7 +1,6 @@
 //! The flags that all commands that scan have in common.
 
-use crate::{error::CommandError, number::number, packet_log::PacketLog};
-use jiff::SignedDuration;
+use crate::{error::CommandError, number::number, packet_log::PacketLog, units::parse_duration};
 use rallypoint_query::{
     Family, ProbeEngine, ScanConfig, ScanError, Scanner, Target,
     proto::{Detail, ProberConfig},
@@ -143,9 +142,8 @@ impl Default for ScanArgs {
 /// Parses a duration as users write it: `4s`, `500ms`, `1m 30s`; a number alone is in seconds.
 pub fn time(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let parse = || text.parse::<SignedDuration>().ok().and_then(|time| Duration::try_from(time).ok());
     let range = Duration::from_millis(1)..=Duration::from_secs(3600);
-    let time = seconds.or_else(parse).filter(|time| range.contains(time));
+    let time = seconds.or_else(|| parse_duration(text)).filter(|time| range.contains(time));
     time.ok_or_else(|| "expected a time from 1ms to 1h, such as 4s or 500ms".into())
 }
 

@@ -19,12 +19,14 @@ use crate::{
 };
 use jiff::Timestamp;
 use rallypoint_cluster::{ClusterOptions, PreparedNode};
-use rallypoint_lobby::{AdminFileError, LobbyOptions, LobbyService, LobbyStartError, ProbePool, TableScope};
+use rallypoint_lobby::{AdminFileError, DoorAddrs, LobbyOptions, LobbyService, LobbyStartError, ProbePool, TableScope};
+use rallypoint_lobby_proto::doors::{DOORS, Door, DoorSockets};
 use rallypoint_web::{ExportService, WebService, WebSources};
 use recording::Recording;
 use report::Reporter;
 use std::{
     io::{self, IsTerminal},
+    net::SocketAddr,
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -42,10 +44,11 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
     }
     let data_dir = data_dir::choose(&loaded.settings, &sources.variables)?;
     if args.check_config {
+        loaded.check_files()?;
         return print_stdout(&summary(&loaded, &data_dir));
     }
     rallypoint_udp::bound_free_memory();
-    let log = Log::start(loaded.settings.log);
+    let log = Log::start(loaded.settings.log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(CommandError::failed)?;
     let settings = loaded.settings.clone();
@@ -97,6 +100,7 @@ impl Server {
         );
         // After the log: in a terminal, the last line is the one that is read.
         if let Some(page) = page.filter(|_| io::stdout().is_terminal()) {
+            self.log.flush();
             print_line(&format!("Open {page} in a browser to see the list. Ctrl-C stops the lobby."));
         }
         notify::ready();
@@ -221,16 +225,10 @@ impl Server {
 
 /// The settings that differ: those that take effect at once, and those that need a restart.
 fn changes(old: &Settings, new: &Settings) -> (Vec<&'static str>, Vec<&'static str>) {
-    // Settings whose effect lies in another file, or whose value is not shown.
-    let is_changed_elsewhere = |path| match path {
-        "ban_file" => old.more_bans != new.more_bans,
-        "cluster.secret" => old.cluster.secret != new.cluster.secret,
-        "cluster.url" => old.cluster.url != new.cluster.url,
-        "web.admin_token" => old.web.settings.admin_token != new.web.settings.admin_token,
-        _ => false,
+    // The bans of a file can change although its name does not.
+    let is_changed = |setting: &&config::Setting| {
+        (setting.differs)(old, new) || setting.path == "ban_file" && old.more_bans != new.more_bans
     };
-    let is_changed =
-        |setting: &&config::Setting| setting.show(old) != setting.show(new) || is_changed_elsewhere(setting.path);
     let (now, later): (Vec<_>, Vec<_>) = SETTINGS.iter().filter(is_changed).partition(|setting| setting.reloads);
     let paths = |settings_table: Vec<&config::Setting>| settings_table.iter().map(|setting| setting.path).collect();
     (paths(now), paths(later))
@@ -255,14 +253,12 @@ async fn prepare_node(settings: &Settings) -> Result<Option<PreparedNode>, Comma
 }
 
 fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
-    let (listen, legacy) = (settings.lobby_listen.clone(), settings.legacy_listen.clone());
     // [::] means "IPv6 if there is any"; any other IPv6 address is required.
-    let require_ipv6 = listen.iter().chain(&legacy).any(|addr| addr.is_ipv6() && !addr.ip().is_unspecified());
+    let require_ipv6 = settings.doors.iter().any(|(_, addr)| addr.is_ipv6() && !addr.ip().is_unspecified());
     let has_web = !settings.web.listen.is_empty();
     let needs_all = has_web || settings.export.directory.is_some();
     LobbyOptions {
-        listen,
-        legacy,
+        doors: settings.doors.clone(),
         require_ipv6,
         registry: settings.registry(Instant::now(), Timestamp::now()),
         data_dir: Some(data_dir),
@@ -278,8 +274,7 @@ fn options(settings: &Settings, data_dir: PathBuf) -> LobbyOptions {
 
 fn start_error(error: &LobbyStartError) -> CommandError {
     match error {
-        LobbyStartError::BindLobby(error) => CommandError::bind(error, "--lobby"),
-        LobbyStartError::BindLegacy(error) => CommandError::bind(error, "--legacy"),
+        LobbyStartError::Bind { door, error } => CommandError::bind(error, &door_flag(door)),
         LobbyStartError::Config(_) => CommandError::Usage(error.to_string()),
         LobbyStartError::NoAddress => CommandError::Usage(format!("{error}: set one with --lobby")),
         // These end with what to choose.
@@ -292,13 +287,22 @@ fn start_error(error: &LobbyStartError) -> CommandError {
     }
 }
 
+/// The flag that chooses the addresses of a door.
+fn door_flag(door: &Door) -> String {
+    if door.is_default { format!("--{}", door.name) } else { format!("--door {}=ADDR:PORT", door.name) }
+}
+
 /// Prints the addresses for scripts; nothing else goes to standard output, unless that is a terminal.
 fn print_addresses(service: &LobbyService, web: Option<&WebService>) {
     let addrs = service.local_addrs();
-    let named = |name, addrs: &[_]| addrs.iter().map(|addr| format!("{name} {addr}\n")).collect::<String>();
-    let http = named("http tcp", web.map(WebService::local_addrs).unwrap_or_default());
+    let line = |(door, addr): (&Door, SocketAddr)| {
+        let transports = door.sockets.as_ref().map_or("", DoorSockets::transports);
+        format!("{} {transports} {addr}\n", door.name)
+    };
+    let doors = addrs.iter().map(line);
+    let http = web.map(WebService::local_addrs).unwrap_or_default().iter().map(|addr| format!("http tcp {addr}\n"));
     // A closed standard output is no reason not to serve.
-    let _ = print_stdout(&(named("lobby udp+tcp", &addrs.lobby) + &named("legacy udp+tcp", &addrs.legacy) + &http));
+    let _ = print_stdout(&doors.chain(http).collect::<String>());
 }
 
 /// The URL of the web page on this machine.
@@ -330,22 +334,29 @@ fn log_warnings(loaded: &LoadedConfig) {
 fn summary(loaded: &LoadedConfig, data_dir: &std::path::Path) -> String {
     let settings = &loaded.settings;
     let file = loaded.file.as_ref().map_or("none".into(), |file| file.display().to_string());
-    let addrs = |addrs: &[std::net::SocketAddr]| match addrs {
+    let addrs = |addrs: &[SocketAddr]| match addrs {
         [] => "off".into(),
         _ => addrs.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
     };
     let warnings: String = loaded.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect();
     format!(
-        "the configuration is valid\n{warnings}file: {file}\ndata: {}\nlobby: {}\nlegacy: {}\nweb: {}\nbans: {}\nwatched: {}\n\
+        "the configuration is valid\n{warnings}file: {file}\ndata: {}\n{}web: {}\nbans: {}\nwatched: {}\n\
          cluster: {}\nTo see all settings: rallypoint serve --print-config\n",
         data_dir.display(),
-        addrs(&settings.lobby_listen),
-        addrs(&settings.legacy_listen),
+        shown_doors(&settings.doors)
+            .map(|door| format!("{}: {}\n", door.name, addrs(&settings.doors[door])))
+            .collect::<String>(),
         addrs(&settings.web.listen),
         settings.all_bans().count(),
         settings.watch.len(),
         cluster_summary(&settings.cluster),
     )
+}
+
+/// The doors that are open by default, and the others that are open.
+fn shown_doors(addrs: &DoorAddrs) -> impl Iterator<Item = &'static Door> {
+    let is_shown = |door: &&Door| door.sockets.is_some() && (door.is_default || !addrs[*door].is_empty());
+    DOORS.into_iter().filter(is_shown)
 }
 
 /// The cluster, its store without the password, and the name of this node.

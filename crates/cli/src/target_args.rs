@@ -15,7 +15,7 @@ pub struct TargetArgs {
     // Not a doc comment, because of the brackets.
     #[arg(value_name = "TARGET", required_unless_present = "file")]
     #[arg(
-        help = "Servers or lists: host, host:port, [v6]:port, bloodmasters://host, session://host, lobby://host, https://host/list; - for standard input"
+        help = "Servers or lists: host, host:port, [v6]:port, PROTOCOL://host, such as session://host, lobby://host, https://host/list; - for standard input"
     )]
     targets: Vec<String>,
 

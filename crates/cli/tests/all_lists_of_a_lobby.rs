@@ -1,7 +1,7 @@
 //! Without the name of a list, all lists of a lobby are shown, also by the address of its page.
 
 use rallypoint_harness::{GameServer, Lobby, MockServer, QueryProtocol, eventually, run, sample_info, stderr, stdout};
-use rallypoint_query::lobby_names;
+use rallypoint_query::list_names;
 use rallypoint_query_proto::ServerInfo;
 use std::{
     io::{Read, Write},
@@ -11,7 +11,7 @@ use std::{
 
 fn lobby_with_two_lists() -> Lobby {
     let lobby = Lobby::start();
-    let rooms = lobby_names::find("rooms").unwrap();
+    let rooms = list_names::find("rooms").unwrap();
     lobby.register(&GameServer::named("Bacon Town").port(9_001));
     lobby.register(&GameServer::named("Tea room").port(9_002).in_lobby(rooms));
     eventually("both are listed", || lobby.names() == ["Bacon Town"] && lobby.servers_in(rooms).len() == 1);
@@ -41,7 +41,7 @@ fn doctor_and_check_find_a_server_in_any_list() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start();
     let room = MockServer::with_info("127.0.0.1:0", QueryProtocol::Session, &sample_info());
-    let rooms = lobby_names::find("rooms").unwrap();
+    let rooms = list_names::find("rooms").unwrap();
     lobby.register(&GameServer::named("Tea room").port(room.port()).in_lobby(rooms));
     eventually("it is listed", || lobby.servers_in(rooms).len() == 1);
     let server = format!("session://127.0.0.1:{}", room.port());

@@ -3,7 +3,7 @@
 use rallypoint_harness::{
     Lobby, ParsedServer, Process, Signal, has_ipv6, program, rallypoint, run, skip, stderr, stdout,
 };
-use rallypoint_query::lobby_names;
+use rallypoint_query::list_names;
 use std::{
     net::{TcpListener, UdpSocket},
     path::Path,
@@ -64,7 +64,7 @@ fn once_reports_whether_the_server_is_listed() {
 fn a_lobby_can_name_the_list() {
     let home = tempfile::tempdir().unwrap();
     let lobby = Lobby::start_in(home.path(), &[]);
-    let rooms = lobby_names::find("rooms").unwrap();
+    let rooms = list_names::find("rooms").unwrap();
     let to = format!("lobby://{}/rooms", lobby.v4());
     let args = ["announce", "--name", "Tea room", "--port", "8190", "--transport", "udp", "--once", "--lobby", &to];
     let output = run(home.path(), args);

@@ -1,7 +1,7 @@
 //! Lines piped into `join` are delivered; if any is dropped, it is reported and the exit code is 1.
 
 use rallypoint_harness::{Room, Router, join, stderr, wait_for};
-use rallypoint_session::{EndpointConfig, NewPlayer, PolledServer, ServerEvent, ServerOptions};
+use rallypoint_session::{Layer, NewPlayer, ONLY_CHANNEL, ServerEvent, ServerOptions};
 
 #[test]
 fn piped_lines_are_sent_before_leaving() {
@@ -99,23 +99,22 @@ fn the_answer_to_the_last_command_is_shown() {
 /// Pipes one line to a room with its own welcome and answers. Returns the exit code of `join` and its standard error.
 fn pipe_hello_to(welcome: &str, answer: impl Fn(&[u8]) -> Option<&'static str>) -> (Option<i32>, String) {
     let home = tempfile::tempdir().unwrap();
-    let config = EndpointConfig::for_game("rallypoint-room");
-    let listen = vec!["127.0.0.1:0".parse().unwrap()];
-    let mut server =
-        PolledServer::bind(ServerOptions { listen, stream: Some(8_192), names_stream: false, ..config.into() })
-            .unwrap();
-    let bot = join(home.path(), server.local_addrs().next().unwrap(), "bot", &[]);
+    let mut options = ServerOptions::new("rallypoint-room").listen("127.0.0.1:0".parse().unwrap());
+    options.layer = Layer::Stream { max_message: 8_192, is_named: false };
+    let mut server = options.bind_polled().unwrap();
+    let bot = join(home.path(), server.local_addrs()[0], "bot", &[]);
     bot.write_line("hello");
     bot.close_stdin();
-    let mut message = Vec::new();
     wait_for("the bot has left", || {
         server.poll();
-        while let Some(event) = server.next_event(&mut message) {
+        while let Some(event) = server.next_event() {
             match event {
-                ServerEvent::Connected(NewPlayer { player, .. }) => server.send(player, welcome.as_bytes()).unwrap(),
-                ServerEvent::Message(player) => {
-                    if let Some(answer) = answer(&message) {
-                        server.send(player, answer.as_bytes()).unwrap();
+                ServerEvent::Connected(NewPlayer { player, .. }) => {
+                    server.send(player, ONLY_CHANNEL, welcome.as_bytes()).unwrap();
+                }
+                ServerEvent::Message { player, bytes, .. } => {
+                    if let Some(answer) = answer(bytes) {
+                        server.send(player, ONLY_CHANNEL, answer.as_bytes()).unwrap();
                     }
                 }
                 ServerEvent::Disconnected(..) => return Some(()),

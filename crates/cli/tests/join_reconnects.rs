@@ -1,7 +1,7 @@
 //! `rallypoint join` survives a restart of the server and a change of address, and sanitizes messages of a hostile server.
 
 use rallypoint_harness::{Room, Router, Signal, join, stderr, wait_for};
-use rallypoint_session::{EndpointConfig, NewPlayer, PolledServer, ServerEvent, ServerOptions};
+use rallypoint_session::{Layer, NewPlayer, ONLY_CHANNEL, ServerEvent, ServerOptions};
 
 #[test]
 fn s32_a_restart_of_the_server_is_detected() {
@@ -38,26 +38,23 @@ fn s31_a_change_of_address_during_a_message_loses_nothing() {
 #[test]
 fn messages_of_a_hostile_server_are_sanitized() {
     let home = tempfile::tempdir().unwrap();
-    let config = EndpointConfig::for_game("rallypoint-room");
-    let listen = vec!["127.0.0.1:0".parse().unwrap()];
-    let mut server =
-        PolledServer::bind(ServerOptions { listen, stream: Some(8_192), names_stream: false, ..config.into() })
-            .unwrap();
-    let guest = join(home.path(), server.local_addrs().next().unwrap(), "alice", &[]);
-    let mut message = Vec::new();
+    let mut options = ServerOptions::new("rallypoint-room").listen("127.0.0.1:0".parse().unwrap());
+    options.layer = Layer::Stream { max_message: 8_192, is_named: false };
+    let mut server = options.bind_polled().unwrap();
+    let guest = join(home.path(), server.local_addrs()[0], "alice", &[]);
     let player = wait_for("a client connects", || {
         server.poll();
-        match server.next_event(&mut message) {
+        match server.next_event() {
             Some(ServerEvent::Connected(NewPlayer { player, .. })) => Some(player),
             _ => None,
         }
     });
-    server.send(player, b"\x1b]0;owned\x07 \xff\n-- you have won").unwrap();
+    server.send(player, ONLY_CHANNEL, b"\x1b]0;owned\x07 \xff\n-- you have won").unwrap();
     assert!(server.disconnect(player, "\x1b[2Jgone"));
     wait_for("the guest has left", || {
         server.poll();
-        let _ = server.next_event(&mut message);
-        server.players().next().is_none().then_some(())
+        let _ = server.next_event();
+        server.players().is_empty().then_some(())
     });
     let shown = guest.wait_for_line("owned");
     assert!(!shown.contains(|c: char| c.is_control()) && shown.contains("you have won"), "{shown:?}");

@@ -5,7 +5,7 @@ use rallypoint_harness::{
     redact_ports_and_pings, redact_times, run, sample_info, skip, stderr, stdout, wait_for,
 };
 use rallypoint_query_proto::ServerInfo;
-use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
+use rallypoint_wire::lobby::{ListId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use serde_json::Value;
 use std::{
     io::{Read, Write},
@@ -22,7 +22,7 @@ fn register(lobby: SocketAddr, port: u16, players: u16, entries: &[(&str, &str)]
     let occupancy = Occupancy { slots: 10, players, bots: 0, password: players == 10 };
     let registration = Registration::new(
         id,
-        LobbyId::GANG_GARRISON_2,
+        ListId::GANG_GARRISON_2,
         Transport::Udp,
         port.try_into().unwrap(),
         occupancy,
@@ -179,7 +179,7 @@ fn entries_are_printed_while_the_list_is_being_received() {
     let mut whole = Vec::new();
     let mut stream = std::net::TcpStream::connect(lobby.v4()).unwrap();
     let mut request = Vec::new();
-    rallypoint_wire::lobby::ListRequest { lobby_id: LobbyId::GANG_GARRISON_2 }.emit(&mut request);
+    rallypoint_wire::lobby::ListRequest { list_id: ListId::GANG_GARRISON_2 }.emit(&mut request);
     stream.write_all(&request).unwrap();
     stream.read_to_end(&mut whole).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -10,6 +10,7 @@ mod check_reports_to_monitoring;
 mod command_outputs;
 mod completions_and_man;
 mod doctor_diagnoses;
+mod every_protocol_from_end_to_end;
 mod help_and_documentation;
 mod history_is_exported;
 mod host_and_join_chat;

@@ -1,7 +1,7 @@
 //! `--mirror` reads the list of a lobby that is gone, from a plain web server, if the lobby has signed it (W121, W122).
 
 use rallypoint_harness::{GameServer, Lobby, Process, StaticFiles, eventually, http_get, run, skip, stderr, stdout};
-use rallypoint_query::lobby_names;
+use rallypoint_query::list_names;
 use serde_json::Value;
 use std::{
     fs,
@@ -23,7 +23,7 @@ impl Mirrored {
         let directory = format!("export.directory={}", copy.path().display());
         let lobby = Lobby::with(&[&[&*directory, "export.interval=1s"], settings].concat());
         lobby.register(&GameServer::named("Bacon Town").port(9_001));
-        lobby.register(&GameServer::named("Tea room").port(9_002).in_lobby(lobby_names::find("rooms").unwrap()));
+        lobby.register(&GameServer::named("Tea room").port(9_002).in_lobby(list_names::find("rooms").unwrap()));
         // The page is written last.
         let is_exported =
             |name| fs::read_to_string(copy.path().join("index.html")).is_ok_and(|page| page.contains(name));
@@ -208,7 +208,7 @@ fn w121_watch_continues_with_the_copy() {
     assert_eq!((named("appeared").len(), named("list_failed").len(), named("gone").len()), (2, 0, 0));
 }
 
-/// The block for nginx in docs/operating.md publishes a copy as it is.
+/// The block for nginx in docs/mirrors.md publishes a copy as it is.
 #[test]
 fn w121_nginx_publishes_a_copy() {
     if Command::new("nginx").arg("-v").output().is_err() {
@@ -216,8 +216,8 @@ fn w121_nginx_publishes_a_copy() {
     }
     let mirrored = Mirrored::start(&[]);
     mirrored.lobby.kill();
-    let docs = include_str!("../../../docs/operating.md");
-    let block = docs.split("```nginx\n").nth(2).unwrap().split("```").next().unwrap();
+    let docs = include_str!("../../../docs/mirrors.md");
+    let block = docs.split("```nginx\n").nth(1).unwrap().split("```").next().unwrap();
     assert_eq!(block.matches("/var/www/lobby/").count(), 1, "{block}");
     let block = block.replace("/var/www/lobby/", &format!("{}/", mirrored.copy.path().display()));
     let home = tempfile::tempdir().unwrap();

@@ -147,7 +147,10 @@ fn collect(value: &Value, keys: &mut BTreeSet<String>) {
     match value {
         Value::Object(map) => map.iter().for_each(|(key, value)| {
             keys.insert(key.clone());
-            collect(value, keys);
+            // The keys in it are those of the game.
+            if key != "rules" {
+                collect(value, keys);
+            }
         }),
         Value::Array(all) => all.iter().for_each(|value| collect(value, keys)),
         _ => {}

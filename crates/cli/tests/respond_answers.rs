@@ -78,7 +78,7 @@ fn errors_are_reported_with_their_line() {
         ),
         (&["respond", "--session", "127.0.0.1:0", "--info", "nowhere.toml"], "nowhere.toml: there is no such file"),
         (&["respond", "--session", "127.0.0.1:0"], "no file with answers: set --info"),
-        (&["respond", "--info", file], "set --session ADDR:PORT, --bloodmasters ADDR:PORT, or both"),
+        (&["respond", "--info", file], "set --session ADDR:PORT, --bloodmasters ADDR:PORT, or another protocol"),
         (&["respond", "--session", "here", "--info", file], "0.0.0.0:45555"),
     ] {
         let output = run(home.path(), args);

@@ -1,7 +1,7 @@
 //! With `--export`, a lobby writes signed copies of its page and lists into a directory (W120).
 
 use rallypoint_harness::{GameServer, Lobby, eventually, http_get, program, rallypoint, run, skip, stderr};
-use rallypoint_query::lobby_names;
+use rallypoint_query::list_names;
 use serde_json::Value;
 use std::{
     fs,
@@ -39,7 +39,7 @@ fn w120_page_lists_and_signatures_are_written_at_each_change() {
     let home = tempfile::tempdir().unwrap();
     let copy = home.path().join("www/lobby");
     let lobby = exporting(&copy);
-    let rooms = lobby_names::find("rooms").unwrap();
+    let rooms = list_names::find("rooms").unwrap();
     let id = *b"secret server ID";
     let bacon = GameServer::named("<b>Bacon</b> Town").with_id(id).port(9_001);
     let tea = GameServer::named("Tea room").port(9_002).in_lobby(rooms);
@@ -127,7 +127,7 @@ fn w120_minisign_verifies_every_file() {
         let (is_valid, text) = verify(&copy.join(file));
         assert!(is_valid && text.contains("timestamp:"), "{file}: {text}");
     }
-    // As docs/operating.md splits it.
+    // As docs/mirrors.md splits it.
     let signed = fs::read(copy.join("servers.signed")).unwrap();
     let head: usize = signed.split_inclusive(|byte| *byte == b'\n').take(4).map(<[u8]>::len).sum();
     fs::write(home.path().join("split.minisig"), &signed[..head]).unwrap();

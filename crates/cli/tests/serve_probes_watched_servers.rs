@@ -1,7 +1,7 @@
 //! Servers that cannot register are watched; registered servers that can be queried are compared with their replies.
 
 use rallypoint_harness::{Lobby, Process, Signal, rallypoint, wait_for};
-use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
+use rallypoint_wire::lobby::{ListId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use std::{
     fs,
     io::{Read, Write},
@@ -53,7 +53,7 @@ fn a_false_player_count_is_reported() {
     let occupancy = Occupancy { players: 23, slots: 24, ..Occupancy::default() };
     let mut datagram = Vec::new();
     let registration =
-        Registration::new(id, LobbyId::GANG_GARRISON_2, Transport::Udp, port, occupancy, table.as_table()).unwrap();
+        Registration::new(id, ListId::GANG_GARRISON_2, Transport::Udp, port, occupancy, table.as_table()).unwrap();
     registration.emit(&mut datagram);
     UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&datagram, lobby.v4()).unwrap();
 

@@ -1,7 +1,7 @@
 //! A lobby starts without configuration, prints its listen addresses, and serves them.
 
 use rallypoint_harness::{Lobby, Process, Signal, list, program, rallypoint, run, stderr, stdout};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::{
     net::SocketAddr,
     process::{Command, Stdio},
@@ -14,7 +14,7 @@ fn it_needs_no_configuration_and_serves_every_address_it_prints() {
     lobby.register_port("Bacon Town", 8190);
     lobby.wait_for_list("the server is listed", |list| list.len() == 1);
     for addr in lobby.addrs() {
-        assert_eq!(list(addr, LobbyId::GANG_GARRISON_2)[0].name, "Bacon Town", "{addr}");
+        assert_eq!(list(addr, ListId::GANG_GARRISON_2)[0].name, "Bacon Town", "{addr}");
     }
     assert!(home.path().join(".local/state/rallypoint").is_dir(), "the list is stored in the home directory");
 }

@@ -16,7 +16,7 @@ pub struct StoreClock {
 struct Sample {
     /// A moment of the node's clock.
     at: Instant,
-    /// The same moment of the store's clock, in milliseconds.
+    /// That moment by the store's clock, in milliseconds.
     store: u64,
     round_trip: Duration,
 }

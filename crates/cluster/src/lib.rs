@@ -54,5 +54,5 @@ pub use request::{
     StoreError, StoreErrorKind, Ticked, Write, WriteResult,
 };
 pub use secret::{ClusterSecret, SecretError};
-pub use service::{ClusterOptions, ClusterService, ClusterStartError, OUTAGE_LIMIT, PreparedNode};
+pub use service::{ClusterOptions, ClusterService, ClusterStartError, PreparedNode};
 pub use url::{StoreUrl, StoreUrlError};

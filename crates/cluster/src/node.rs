@@ -22,7 +22,7 @@ use crate::{
         FORMAT, NodeRow, OLDEST_FORMAT, OpenedStore, Reply, Request, RequestId, RequestKind, StoreError, StoreErrorKind,
     },
 };
-use bans::BanState;
+use bans::ReadState;
 use contact::Contact;
 use loading::Loading;
 use log::LogPosition;
@@ -40,7 +40,7 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(2_900);
 /// Interval between two ticks.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The same while there are more leases that have ended.
+/// Interval between two ticks while more leases have ended than one tick removes.
 const SHORT_TICK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long servers of other nodes stay after the store has lost changes or was emptied: their nodes write them again.
@@ -118,7 +118,7 @@ pub struct ClusterNode {
     epoch: Option<[u8; 16]>,
     position: LogPosition,
     loading: Option<Loading>,
-    bans: BanState,
+    bans: ReadState,
     /// Whether the store is opened again to read everything, not because the contact was lost.
     is_reload: bool,
     /// Servers in the store, with the number of the last change that is known.
@@ -175,7 +175,7 @@ impl ClusterNode {
             epoch: None,
             position: LogPosition::default(),
             loading: None,
-            bans: BanState::default(),
+            bans: ReadState::default(),
             is_reload: false,
             known: HashMap::new(),
             outbox: Outbox::default(),

@@ -8,17 +8,18 @@
 //! + 9   origin (u8), transport (u8)
 //! +11   length of the IPv4 endpoint (u8, 0 or 12); source address and port, listed address and port
 //! ...   length of the IPv6 endpoint (u8, 0 or 36); the same
-//! ...   lobby ID (16), time of the first registration (u64, ms of the store's clock), flags (u8: 1 if it is proven)
+//! ...   lobby ID (16), time of the first registration (u64, ms of the store's clock), flags (u8: 1 if it is proven, plus 16
+//!       times the number of its door)
 //! ...   block as in the list reply, without endpoints and without its length
 //! ```
 //!
 //! The scripts read everything before the lobby ID; the rest is opaque to them. A record of the log is an entry of the stream
 //! `log`, whose ID is the number of the change.
 
-use rallypoint_lobby_proto::{ListingOrigin, PublicId, UnlistReason};
+use rallypoint_lobby_proto::{ListingOrigin, PublicId, UnlistReason, doors::Door};
 use rallypoint_wire::{
     DecodeError, Reader, Writer,
-    lobby::{ListBlock, LobbyId, MAX_BLOCK, Transport},
+    lobby::{ListBlock, ListId, MAX_BLOCK, Transport},
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use thiserror::Error;
@@ -31,6 +32,9 @@ const MAX_ENTRY: usize = MAX_BLOCK + 128;
 
 /// Flag of an entry whose server has replied to a node. Later versions may have others.
 const PROVEN: u8 = 1;
+
+/// Position of the door in the flags.
+const DOOR_SHIFT: u8 = 4;
 
 /// Length of the public ID.
 const ID: usize = 16;
@@ -67,11 +71,13 @@ pub struct EntryValue {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryBody {
     /// The lobby in which the server is listed.
-    pub lobby_id: LobbyId,
+    pub list_id: ListId,
     /// When it first registered, in milliseconds of the store's clock.
     pub since: u64,
     /// Whether it has replied to a check or query of a node (W45).
     pub is_proven: bool,
+    /// The door through which it came, if this version has that door.
+    pub door: Option<&'static Door>,
     /// Its block of the list reply, without endpoints and without the length field.
     pub block: Vec<u8>,
 }
@@ -146,10 +152,11 @@ impl EntryValue {
 impl EntryBody {
     fn parse(bytes: &[u8]) -> Result<Self, MalformedRecord> {
         let mut reader = Reader::new(bytes);
-        let lobby_id = LobbyId::from_bytes(*reader.array("lobby ID")?);
+        let list_id = ListId::from_bytes(*reader.array("lobby ID")?);
         let since = u64::from_be_bytes(*reader.array("since")?);
-        let is_proven = reader.u8("flags")? & PROVEN != 0;
-        Ok(Self { lobby_id, since, is_proven, block: reader.rest().to_vec() })
+        let flags = reader.u8("flags")?;
+        let is_proven = flags & PROVEN != 0;
+        Ok(Self { list_id, since, is_proven, door: Door::of_code(flags >> DOOR_SHIFT), block: reader.rest().to_vec() })
     }
 
     /// The bytes of the body.
@@ -157,9 +164,10 @@ impl EntryBody {
     pub fn emit(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(25 + self.block.len());
         let mut writer = Writer::new(&mut bytes);
-        writer.bytes(self.lobby_id.as_bytes());
+        writer.bytes(self.list_id.as_bytes());
         writer.bytes(&self.since.to_be_bytes());
-        writer.u8(if self.is_proven { PROVEN } else { 0 });
+        let door = self.door.map_or(0, |door| door.code) << DOOR_SHIFT;
+        writer.u8(door | if self.is_proven { PROVEN } else { 0 });
         writer.bytes(&self.block);
         bytes
     }

@@ -23,9 +23,6 @@ use tokio::{
     task::{AbortHandle, JoinHandle},
 };
 
-/// Default of [`ClusterOptions::outage_limit`].
-pub const OUTAGE_LIMIT: Duration = Duration::from_secs(300);
-
 /// Options of a node.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {

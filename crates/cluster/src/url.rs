@@ -57,7 +57,7 @@ pub enum StoreUrlError {
     /// The number after the hosts.
     #[error("what follows the host must be the number of a database: redis://host:6379/3")]
     Database,
-    /// The same where there are no numbers.
+    /// The number of a database after the hosts of a Redis Cluster.
     #[error(
         "a Redis Cluster has no numbered databases: leave the number after the hosts out, and choose a cluster.name instead"
     )]

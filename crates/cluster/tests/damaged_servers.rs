@@ -3,7 +3,7 @@
 use rallypoint_cluster::{EntryBody, EntryValue, Reply, Request, StoreClient, StoreConnection, Write, WriteResult};
 use rallypoint_harness::RedisServer;
 use rallypoint_lobby_proto::{ListingOrigin, PublicId};
-use rallypoint_wire::lobby::{ListBlock, LobbyId, Occupancy, TableBuf, Transport};
+use rallypoint_wire::lobby::{ListBlock, ListId, Occupancy, TableBuf, Transport};
 use std::net::SocketAddr;
 
 const EPOCH: [u8; 16] = [7; 16];
@@ -52,7 +52,7 @@ impl Store {
         let mut block = Vec::new();
         ListBlock { transport, v4: None, v6: None, occupancy: Occupancy::default(), table: table.as_table() }
             .emit(&mut block);
-        let lobby_id = LobbyId::from_bytes([1; 16]);
+        let list_id = ListId::from_bytes([1; 16]);
         let addr: SocketAddr = addr.parse().unwrap();
         let put = Write::Put {
             id: id(letter),
@@ -60,7 +60,7 @@ impl Store {
             transport,
             v4: Some(((addr, addr), self.time + 70_000)),
             v6: None,
-            body: EntryBody { lobby_id, since: self.time, is_proven: false, block: block[4..].to_vec() },
+            body: EntryBody { list_id, since: self.time, is_proven: false, door: None, block: block[4..].to_vec() },
         };
         let request = Request::Write { epoch: EPOCH, writes: vec![([letter as u8; 16], put)] };
         match self.client.execute(&mut self.connection, &request).await.unwrap() {

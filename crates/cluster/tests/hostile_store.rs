@@ -7,7 +7,7 @@ use rallypoint_cluster::{
     Request, StoreError, StoreErrorKind, Ticked, WriteResult,
 };
 use rallypoint_lobby_proto::{LeaseRenewal, ListingOrigin, LocalChange, PublicId, UnlistReason};
-use rallypoint_wire::lobby::{ListBlock, LobbyId, Occupancy, TableBuf, Transport};
+use rallypoint_wire::lobby::{ListBlock, ListId, Occupancy, TableBuf, Transport};
 use std::time::{Duration, Instant};
 use support::{Random, node_config, registry};
 
@@ -50,9 +50,10 @@ impl Hostile {
             // The wrong family.
             v6: if self.0.chance(20) { addr("203.0.113.1:7".into()) } else { None },
             body: EntryBody {
-                lobby_id: LobbyId::from_bytes([self.0.below(9) as u8; 16]),
+                list_id: ListId::from_bytes([self.0.below(9) as u8; 16]),
                 since: self.number(),
                 is_proven: self.0.chance(50),
+                door: None,
                 block,
             },
         }

@@ -3,7 +3,10 @@
 
 use crate::support;
 
-use rallypoint_lobby_proto::RegistrationOutcome;
+use rallypoint_lobby_proto::{
+    HashKeys, RegistrationOutcome,
+    doors::{Datagrams, LEGACY},
+};
 use std::time::Duration;
 use support::{World, server, unregistration};
 
@@ -62,7 +65,7 @@ fn l8_a_restarted_server_replaces_itself_at_another_node_and_in_another_lobby() 
     let mut world = cluster();
     world.register(0, "203.0.113.1", &server(1));
     world.run(LIMIT);
-    let lobby = rallypoint_wire::lobby::LobbyId::from_bytes([7; 16]);
+    let lobby = rallypoint_wire::lobby::ListId::from_bytes([7; 16]);
     let restarted = support::Server { lobby, ..server(2) };
     assert_eq!(world.register(1, "203.0.113.1", &restarted), RegistrationOutcome::Listed);
     world.run(LIMIT);
@@ -153,6 +156,10 @@ fn a_refresh_is_not_logged_and_costs_the_store_little() {
 #[test]
 fn l16_a_legacy_server_can_move_from_node_to_node() {
     use rallypoint_wire::legacy::{Info, Registration, protocol_of_version};
+    let Some(Datagrams::Protocol(start)) = LEGACY.sockets.as_ref().and_then(|sockets| sockets.datagrams) else {
+        panic!("its registrations are converted")
+    };
+    let mut door = start(&HashKeys::default());
     let mut datagram = Vec::new();
     let info = Info::parse(b"[ctf_truefort] Bacon Town [3/10]");
     Registration { protocol_id: protocol_of_version(41), port: 8190.try_into().unwrap(), info }.emit(&mut datagram);
@@ -160,7 +167,7 @@ fn l16_a_legacy_server_can_move_from_node_to_node() {
     let from = "203.0.113.1:9".parse().unwrap();
     for round in 0..12 {
         let now = world.now + world.nodes[round % 3].ahead;
-        world.nodes[round % 3].registry.handle_legacy_datagram(now, from, &datagram);
+        door.handle_datagram(&mut world.nodes[round % 3].registry, now, from, &datagram);
         world.run(Duration::from_secs(30));
         assert_same(&mut world, &["203.0.113.1:8190 Bacon Town"]);
     }

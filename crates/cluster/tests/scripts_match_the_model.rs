@@ -8,7 +8,7 @@ use rallypoint_cluster::{
 };
 use rallypoint_harness::RedisServer;
 use rallypoint_lobby_proto::{ListingOrigin, PublicId, UnlistReason};
-use rallypoint_wire::lobby::{ListBlock, LobbyId, Occupancy, TableBuf, Transport};
+use rallypoint_wire::lobby::{ListBlock, ListId, Occupancy, TableBuf, Transport};
 use std::net::SocketAddr;
 use support::{Random, model::ModelStore};
 
@@ -60,9 +60,10 @@ fn body(transport: Transport, random: &mut Random) -> EntryBody {
     ListBlock { transport, v4: None, v6: None, occupancy: Occupancy::default(), table: table.as_table() }
         .emit(&mut block);
     EntryBody {
-        lobby_id: LobbyId::from_bytes([random.below(2) as u8; 16]),
+        list_id: ListId::from_bytes([random.below(2) as u8; 16]),
         since: 5,
         is_proven: random.chance(50),
+        door: None,
         block: block[4..].to_vec(),
     }
 }

@@ -63,7 +63,7 @@ fn put(lease: u64) -> Request {
         transport,
         v4: Some(((addr, addr), lease)),
         v6: None,
-        body: EntryBody { lobby_id: support::LOBBY, since: 5, is_proven: false, block: block[4..].to_vec() },
+        body: EntryBody { list_id: support::LOBBY, since: 5, is_proven: false, door: None, block: block[4..].to_vec() },
     };
     Request::Write { epoch: EPOCH, writes: vec![([0; 16], put)] }
 }

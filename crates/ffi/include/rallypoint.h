@@ -179,7 +179,7 @@
 // The list of the target with this index could not be read: `error` says why.
 #define RP_SCAN_LIST_FAILED 5
 
-// The same as `RP_DETAIL_INFO`.
+// Default level of detail: that of `RP_DETAIL_INFO`.
 #define RP_DETAIL_DEFAULT 0
 
 // Lists are read, and no server is queried.
@@ -205,7 +205,7 @@ typedef struct {
     // Maximum length in bytes of a message to the server: up to 16,777,215 in a reliable channel, otherwise 65,536. 0: there
     // are no messages in this direction.
     uint32_t max_to_server;
-    // The same for messages to a client.
+    // Maximum length in bytes of a message to a client, with the limits of `max_to_server`.
     uint32_t max_to_client;
     // Channels with a lower number are sent first, those with the same number take turns: 1 to 256; default 1 for sequenced and
     // expiring channels, and 2 for reliable ones.
@@ -553,7 +553,8 @@ int32_t rp_client_stats(rp_client client, rp_stats *stats);
 // `rp_client_state` is `RP_STATE_CLOSED`: it takes a moment. Any thread, one at a time.
 int32_t rp_client_disconnect(rp_client client);
 
-// Frees the client, without a farewell to the server: `rp_client_disconnect` comes first. The handle is not valid any more.
+// Frees the client. If its session has not ended, the server is told, and messages that are left are lost:
+// `rp_client_disconnect` comes first. The handle is not valid any more.
 // Any thread; if another one is using the client, it is freed when that call ends.
 int32_t rp_client_close(rp_client client);
 

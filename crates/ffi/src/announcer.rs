@@ -7,7 +7,7 @@ use crate::{
     output,
 };
 use rallypoint_announce::{AnnounceConfig, Occupancy, PolledAnnouncer, ServerId, Transport};
-use rallypoint_query::lobby_names;
+use rallypoint_query::list_names;
 use std::{
     ffi::c_char,
     num::NonZeroU16,
@@ -110,7 +110,7 @@ unsafe fn announce_config(config: &rp_announcer_config) -> Result<AnnounceConfig
         other => return Err(Failure::argument(format!("transport is {other}: use RP_TRANSPORT_*"))),
     };
     if let Some(id) = lobby_id {
-        announce.lobby_id = lobby_names::find(id).map_err(|error| Failure::argument(format!("lobby_id: {error}")))?;
+        announce.list_id = list_names::find(id).map_err(|error| Failure::argument(format!("lobby_id: {error}")))?;
     }
     for lobby in items(lobbies) {
         announce.lobbies.push(lobby.parse().map_err(|error| Failure::argument(format!("{lobby:?}: {error}")))?);

@@ -38,7 +38,7 @@ pub struct rp_channel {
     /// Maximum length in bytes of a message to the server: up to 16,777,215 in a reliable channel, otherwise 65,536. 0: there
     /// are no messages in this direction.
     pub max_to_server: u32,
-    /// The same for messages to a client.
+    /// Maximum length in bytes of a message to a client, with the limits of `max_to_server`.
     pub max_to_client: u32,
     /// Channels with a lower number are sent first, those with the same number take turns: 1 to 256; default 1 for sequenced and
     /// expiring channels, and 2 for reliable ones.

@@ -3,7 +3,6 @@
 use crate::{
     arguments::{self, SizedConfig, milliseconds_or, number_or},
     channels::{self, rp_channel},
-    client_session::ClientSession,
     event::{self, PendingEvent, rp_event},
     failure::{Failure, RP_ERROR_NOT_CONNECTED, guard},
     handle_table::{HandleTable, Kind},
@@ -11,8 +10,8 @@ use crate::{
     stats::rp_stats,
 };
 use rallypoint_session::{
-    ChannelIndex, ClientChannels, ClientConfig, ClientEvent, ClientOptions, ConnectionConfig, Encryption,
-    PolledChannelClient, PolledClient, PublicKey,
+    ChannelIndex, ClientConfig, ClientEvent, ClientOptions, ConnectionConfig, Encryption, Layer, MessageId,
+    ONLY_CHANNEL, PolledClient, PublicKey,
 };
 use std::{ffi::c_char, mem::offset_of, time::Duration};
 
@@ -78,7 +77,8 @@ unsafe impl SizedConfig for rp_client_config {
 
 #[derive(Debug)]
 struct Client {
-    client: ClientSession,
+    client: PolledClient,
+    has_channels: bool,
     pending: PendingEvent,
 }
 
@@ -97,17 +97,16 @@ pub unsafe extern "C" fn rp_client_connect(
 ) -> i32 {
     guard(|| {
         // SAFETY: as promised by the caller.
-        let (server, options, channels) = unsafe {
+        let (server, options) = unsafe {
             let config = arguments::config(config)?;
-            (arguments::text(server, "the server")?, options(&config)?, client_channels(&config)?)
+            (arguments::text(server, "the server")?, options(&config)?)
         };
         // SAFETY: as above. Checked before there is a handle that could not be returned.
         unsafe { output::write(client, 0) }?;
-        let session = match channels {
-            None => ClientSession::Plain(PolledClient::connect(server, options)?),
-            Some(channels) => ClientSession::Channels(PolledChannelClient::connect(server, options, channels)?),
-        };
-        let handle = CLIENTS.insert(Client { client: session, pending: PendingEvent::default() })?;
+        let has_channels = matches!(options.layer, Layer::Channels(_));
+        let client_object =
+            Client { client: PolledClient::connect(server, options)?, has_channels, pending: PendingEvent::default() };
+        let handle = CLIENTS.insert(client_object)?;
         // SAFETY: as above.
         unsafe { output::write(client, handle) }?;
         Ok(0)
@@ -138,18 +137,39 @@ unsafe fn options(config: &rp_client_config) -> Result<ClientOptions, Failure> {
         connection: connection_config(config.window, config.unordered, config.idle_timeout_ms),
         ..default
     };
-    Ok(ClientOptions { stream: stream(config.max_stream_message), ..client.into() })
-}
-
-unsafe fn client_channels(config: &rp_client_config) -> Result<Option<ClientChannels>, Failure> {
-    // SAFETY: as promised by the caller of `rp_client_connect`.
-    let (table, token) = unsafe {
-        (channels::table(config.channels, config.channel_count)?, channels::token(config.token, config.token_length)?)
+    let mut options = ClientOptions::from(client);
+    // SAFETY: as above.
+    (options.layer, options.token) = unsafe {
+        (
+            layer(config.max_stream_message, config.channels, config.channel_count)?,
+            channels::token(config.token, config.token_length)?,
+        )
     };
-    if table.is_none() && token.is_some() {
+    if options.token.is_some() && !matches!(options.layer, Layer::Channels(_)) {
         return Err(Failure::argument("a token needs channels"));
     }
-    Ok(table.map(|table| ClientChannels { table, token }))
+    Ok(options)
+}
+
+/// What sessions carry.
+///
+/// # Safety
+/// `channels` points to `channel_count` channels, or is null.
+pub(crate) unsafe fn layer(
+    max_stream_message: u32,
+    channels: *const rp_channel,
+    channel_count: u32,
+) -> Result<Layer, Failure> {
+    // SAFETY: as promised by the caller.
+    let table = unsafe { channels::table(channels, channel_count) }?;
+    match (table, max_stream_message) {
+        (None, 0) => Ok(Layer::Messages),
+        (None, max_message) => Ok(Layer::Stream { max_message: max_message as usize, is_named: true }),
+        (Some(table), 0) => Ok(Layer::Channels(table)),
+        (Some(_), _) => {
+            Err(Failure::argument("a session has either a stream or channels, whose messages may be long as well"))
+        }
+    }
 }
 
 pub(crate) fn connection_config(window: u32, unordered: u32, idle_timeout_ms: u32) -> ConnectionConfig {
@@ -162,10 +182,6 @@ pub(crate) fn connection_config(window: u32, unordered: u32, idle_timeout_ms: u3
         keepalive: default.keepalive.min(idle_timeout / 3),
         ..default
     }
-}
-
-pub(crate) fn stream(max_message: u32) -> Option<usize> {
-    (max_message != 0).then_some(max_message as usize)
 }
 
 /// Receives datagrams, handles timers, and sends what is due. Call it once per frame. Any thread, one at a time.
@@ -198,7 +214,7 @@ pub unsafe extern "C" fn rp_client_send(client: rp_client, data: *const u8, leng
     guard(|| {
         // SAFETY: as promised by the caller.
         let message = unsafe { arguments::bytes(data, length) }?;
-        CLIENTS.with(client, |object| object.client.send(message).map(|()| 0))
+        CLIENTS.with(client, |object| object.send(message).map(|()| 0))
     })
 }
 
@@ -217,7 +233,7 @@ pub unsafe extern "C" fn rp_client_send_on(
     message: *mut u64,
 ) -> i32 {
     guard(|| {
-        let send = |channel, bytes: &[u8]| CLIENTS.with(client, |object| object.client.send_on(channel, bytes));
+        let send = |channel, bytes: &[u8]| CLIENTS.with(client, |object| object.send_on(channel, bytes));
         // SAFETY: as promised by the caller.
         unsafe { channels::send_on(channel, data, length, message, send) }
     })
@@ -226,9 +242,10 @@ pub unsafe extern "C" fn rp_client_send_on(
 /// Sends a message of a caller that does not know whether the client has channels.
 pub(crate) fn send_to_server(client: rp_client, channel: ChannelIndex, message: &[u8]) -> i32 {
     guard(|| {
-        CLIENTS.with(client, |object| match &object.client {
-            ClientSession::Plain(_) => object.client.send(message).map(|()| 0),
-            ClientSession::Channels(_) => object.client.send_on(channel, message).map(|_| 0),
+        CLIENTS.with(client, |object| {
+            let channel = if object.has_channels { channel } else { ONLY_CHANNEL };
+            object.client.send(channel, message)?;
+            Ok(0)
         })
     })
 }
@@ -256,13 +273,28 @@ pub unsafe extern "C" fn rp_client_next_event(
 }
 
 impl Client {
+    fn send(&mut self, message: &[u8]) -> Result<(), Failure> {
+        if self.has_channels {
+            return Err(Failure::argument("this client has channels: use rp_client_send_on"));
+        }
+        self.client.send(ONLY_CHANNEL, message)?;
+        Ok(())
+    }
+
+    fn send_on(&mut self, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, Failure> {
+        if !self.has_channels {
+            return Err(Failure::argument("this client has no channels: use rp_client_send"));
+        }
+        Ok(self.client.send(channel, message)?)
+    }
+
     fn fill_pending(&mut self) {
-        let Self { client, pending } = self;
+        let Self { client, pending, .. } = self;
         while !pending.is_some()
-            && let Some(event) = client.next_event(&mut pending.message)
+            && let Some(event) = client.next_event()
         {
             match event {
-                ClientEvent::Message => pending.set_message(0),
+                ClientEvent::Message { channel, bytes } => pending.set_message(0, channel, bytes),
                 ClientEvent::Connected => pending.set_text(event::RP_EVENT_CONNECTED, 0, 0, ""),
                 ClientEvent::Writable => pending.set_text(event::RP_EVENT_WRITABLE, 0, 0, ""),
                 ClientEvent::Closing => pending.set_text(event::RP_EVENT_CLOSING, 0, 0, ""),
@@ -310,7 +342,8 @@ pub extern "C" fn rp_client_is_delivered(client: rp_client) -> i32 {
 pub unsafe extern "C" fn rp_client_stats(client: rp_client, stats: *mut rp_stats) -> i32 {
     guard(|| {
         CLIENTS.with(client, |Client { client, .. }| {
-            let (current, max_message) = client.stats().ok_or_else(|| Failure::of(RP_ERROR_NOT_CONNECTED))?;
+            let known = client.stats().zip(client.max_message());
+            let (current, max_message) = known.ok_or_else(|| Failure::of(RP_ERROR_NOT_CONNECTED))?;
             // SAFETY: as promised by the caller.
             unsafe { rp_stats::new(&current, max_message).write(stats) }
         })
@@ -324,7 +357,8 @@ pub extern "C" fn rp_client_disconnect(client: rp_client) -> i32 {
     guard(|| CLIENTS.run(client, |object| object.client.close()))
 }
 
-/// Frees the client, without a farewell to the server: `rp_client_disconnect` comes first. The handle is not valid any more.
+/// Frees the client. If its session has not ended, the server is told, and messages that are left are lost:
+/// `rp_client_disconnect` comes first. The handle is not valid any more.
 /// Any thread; if another one is using the client, it is freed when that call ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn rp_client_close(client: rp_client) -> i32 {

@@ -4,7 +4,7 @@ use crate::{
     failure::{Failure, RP_ERROR_NULL_POINTER},
     output,
 };
-use rallypoint_session::{ChannelMessage, DisconnectReason, LoginError, MessageId};
+use rallypoint_session::{ChannelIndex, DisconnectReason, LoginError, MessageId};
 
 /// Client: the login succeeded. Server: a player has logged in; the buffer has the player's name.
 pub const RP_EVENT_CONNECTED: u32 = 1;
@@ -58,8 +58,8 @@ pub struct rp_event {
 #[derive(Debug, Default)]
 pub(crate) struct PendingEvent {
     event: Option<rp_event>,
-    /// The bytes of the message or the text, and the channel of the message.
-    pub(crate) message: ChannelMessage,
+    /// The bytes of the message or the text.
+    bytes: Vec<u8>,
 }
 
 impl PendingEvent {
@@ -67,9 +67,11 @@ impl PendingEvent {
         self.event.is_some()
     }
 
-    /// An event whose message is there already.
-    pub(crate) fn set_message(&mut self, player: u32) {
-        self.set(RP_EVENT_MESSAGE, player, self.message.channel.get().into());
+    /// A message.
+    #[inline]
+    pub(crate) fn set_message(&mut self, player: u32, channel: ChannelIndex, bytes: &[u8]) {
+        self.set_bytes(bytes);
+        self.set(RP_EVENT_MESSAGE, player, channel.get().into());
     }
 
     /// The receipt of a message.
@@ -85,12 +87,12 @@ impl PendingEvent {
     }
 
     fn set_bytes(&mut self, bytes: &[u8]) {
-        self.message.bytes.clear();
-        self.message.bytes.extend_from_slice(bytes);
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
     }
 
     fn set(&mut self, kind: u32, player: u32, code: u32) {
-        let length = u32::try_from(self.message.bytes.len()).unwrap_or(u32::MAX);
+        let length = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
         self.event = Some(rp_event { kind, player, length, code });
     }
 
@@ -112,7 +114,7 @@ impl PendingEvent {
         // SAFETY: as promised by the caller.
         unsafe {
             output::write(out, event)?;
-            output::copy(&self.message.bytes, buffer, capacity)?;
+            output::copy(&self.bytes, buffer, capacity)?;
         }
         self.event = None;
         Ok(1)

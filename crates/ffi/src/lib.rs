@@ -24,7 +24,6 @@
 //!
 //! ```text
 //! client, server, announcer, scan     the functions, by object
-//! client_session, server_session      with and without channels
 //! handle_table                        handles to objects, with generations
 //! arguments, output                   every access to memory of the caller
 //! failure                             error codes, the last error of a thread, panics
@@ -39,7 +38,6 @@ mod announcer;
 mod arguments;
 mod channels;
 mod client;
-mod client_session;
 mod event;
 mod failure;
 mod gamemaker;
@@ -54,7 +52,6 @@ mod scan_record;
 pub mod script;
 mod server;
 mod server_info;
-mod server_session;
 mod stats;
 mod version;
 

@@ -14,7 +14,7 @@ use tokio::{runtime::Runtime, task::yield_now, time::timeout};
 /// Handle of a scan.
 pub type rp_scan = u64;
 
-/// The same as `RP_DETAIL_INFO`.
+/// Default level of detail: that of `RP_DETAIL_INFO`.
 pub const RP_DETAIL_DEFAULT: u32 = 0;
 /// Lists are read, and no server is queried.
 pub const RP_DETAIL_LIST: u32 = 1;

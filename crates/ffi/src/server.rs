@@ -3,18 +3,17 @@
 use crate::{
     arguments::{self, SizedConfig, items, number_or},
     channels::{self, rp_channel},
-    client::{RP_ENCRYPTION_DEFAULT, RP_ENCRYPTION_PLAIN, RP_ENCRYPTION_REQUIRED, connection_config, stream},
+    client::{RP_ENCRYPTION_DEFAULT, RP_ENCRYPTION_PLAIN, RP_ENCRYPTION_REQUIRED, connection_config, layer},
     event::{self, PendingEvent, rp_event},
     failure::{Failure, RP_ERROR_NOT_FOUND, RP_ERROR_UNKNOWN_PLAYER, guard},
     handle_table::{HandleTable, Kind},
     output,
     player_table::PlayerTable,
     server_info::{self, rp_server_info},
-    server_session::ServerSession,
     stats::rp_stats,
 };
 use rallypoint_session::{
-    ChannelIndex, EncryptionPolicy, EndpointConfig, PlayerId, PolledChannelServer, PolledServer, ServerChannels,
+    ChannelIndex, EncryptionPolicy, EndpointConfig, Layer, MessageId, ONLY_CHANNEL, PlayerId, PolledServer,
     ServerEvent, ServerOptions, StaticKey,
 };
 use std::{collections::HashMap, ffi::c_char, mem::offset_of, time::Duration};
@@ -72,7 +71,8 @@ unsafe impl SizedConfig for rp_server_config {
 
 #[derive(Debug)]
 struct Server {
-    server: ServerSession,
+    server: PolledServer,
+    has_channels: bool,
     players: PlayerTable,
     /// The data in the tokens of players, from their login request on.
     token_data: HashMap<PlayerId, Vec<u8>>,
@@ -89,17 +89,13 @@ static SERVERS: HandleTable<Server> = HandleTable::new(Kind::Server);
 pub unsafe extern "C" fn rp_server_bind(config: *const rp_server_config, server: *mut rp_server) -> i32 {
     guard(|| {
         // SAFETY: as promised by the caller. The result is checked before there is a handle that could not be returned.
-        let (options, channels) = unsafe {
+        let options = unsafe {
             output::write(server, 0)?;
-            let config = arguments::config(config)?;
-            (options(&config)?, server_channels(&config)?)
-        };
-        let session = match channels {
-            None => ServerSession::Plain(PolledServer::bind(options)?),
-            Some(channels) => ServerSession::Channels(PolledChannelServer::bind(options, channels)?),
+            options(&arguments::config(config)?)?
         };
         let object = Server {
-            server: session,
+            has_channels: matches!(options.layer, Layer::Channels(_)),
+            server: PolledServer::bind(options)?,
             players: PlayerTable::new(),
             token_data: HashMap::new(),
             pending: PendingEvent::default(),
@@ -135,7 +131,7 @@ unsafe fn options(config: &rp_server_config) -> Result<ServerOptions, Failure> {
         connection: connection_config(config.window, config.unordered, config.idle_timeout_ms),
         ..default
     };
-    let mut options = ServerOptions { stream: stream(config.max_stream_message), ..endpoint.into() };
+    let mut options = ServerOptions::from(endpoint);
     if let Some(listen) = listen {
         let parse = |item: &str| {
             item.parse().map_err(|_| {
@@ -144,23 +140,20 @@ unsafe fn options(config: &rp_server_config) -> Result<ServerOptions, Failure> {
         };
         options.listen = items(listen).map(parse).collect::<Result<_, _>>()?;
     }
-    Ok(options)
-}
-
-unsafe fn server_channels(config: &rp_server_config) -> Result<Option<ServerChannels>, Failure> {
-    // SAFETY: as promised by the caller of `rp_server_bind`.
-    let (table, token_issuer) =
-        unsafe { (channels::table(config.channels, config.channel_count)?, channels::token_key(config.token_key)) };
-    let Some(table) = table else {
-        let needs_channels = token_issuer.is_some() || config.decides_logins != 0 || config.plain_channel != 0;
-        return if needs_channels {
-            Err(Failure::argument("token_key, decides_logins and plain_channel need channels"))
-        } else {
-            Ok(None)
-        };
+    // SAFETY: as above.
+    (options.layer, options.token_issuer) = unsafe {
+        (
+            layer(config.max_stream_message, config.channels, config.channel_count)?,
+            channels::token_key(config.token_key),
+        )
     };
-    let plain_channel = config.plain_channel.checked_sub(1).map(channels::index).transpose()?;
-    Ok(Some(ServerChannels { table, token_issuer, decides_logins: config.decides_logins != 0, plain_channel }))
+    let needs_channels = options.token_issuer.is_some() || config.decides_logins != 0 || config.plain_channel != 0;
+    if needs_channels && !matches!(options.layer, Layer::Channels(_)) {
+        return Err(Failure::argument("token_key, decides_logins and plain_channel need channels"));
+    }
+    options.decides_logins = config.decides_logins != 0;
+    options.plain_channel = config.plain_channel.checked_sub(1).map(channels::index).transpose()?;
+    Ok(options)
 }
 
 /// Receives datagrams, handles timers, and sends what is due. Call it once per frame. Any thread, one at a time.
@@ -194,7 +187,7 @@ pub unsafe extern "C" fn rp_server_send(server: rp_server, player: u32, data: *c
         let message = unsafe { arguments::bytes(data, length) }?;
         SERVERS.with(server, |object| {
             let player = object.player(player)?;
-            object.server.send(player, message).map(|()| 0)
+            object.send(player, message).map(|()| 0)
         })
     })
 }
@@ -217,7 +210,7 @@ pub unsafe extern "C" fn rp_server_send_on(
         let send = |channel, bytes: &[u8]| {
             SERVERS.with(server, |object| {
                 let player = object.player(player)?;
-                object.server.send_on(player, channel, bytes)
+                object.send_on(player, channel, bytes)
             })
         };
         // SAFETY: as promised by the caller.
@@ -230,10 +223,9 @@ pub(crate) fn send_to_player(server: rp_server, player: u32, channel: ChannelInd
     guard(|| {
         SERVERS.with(server, |object| {
             let player = object.player(player)?;
-            match &object.server {
-                ServerSession::Plain(_) => object.server.send(player, message).map(|()| 0),
-                ServerSession::Channels(_) => object.server.send_on(player, channel, message).map(|_| 0),
-            }
+            let channel = if object.has_channels { channel } else { ONLY_CHANNEL };
+            object.server.send(player, channel, message)?;
+            Ok(0)
         })
     })
 }
@@ -249,7 +241,7 @@ pub unsafe extern "C" fn rp_server_broadcast(server: rp_server, channel: u32, da
         let channel = channels::index(channel)?;
         // SAFETY: as promised by the caller.
         let bytes = unsafe { arguments::bytes(data, length) }?;
-        SERVERS.with(server, |object| object.server.broadcast(channel, bytes))
+        SERVERS.with(server, |object| object.broadcast(channel, bytes))
     })
 }
 
@@ -260,7 +252,8 @@ pub extern "C" fn rp_server_accept(server: rp_server, player: u32) -> i32 {
     guard(|| {
         SERVERS.with(server, |object| {
             let player = object.player(player)?;
-            let is_accepted = object.server.accept_login(player)?;
+            object.check_channels()?;
+            let is_accepted = object.server.accept_login(player);
             if is_accepted { Ok(0) } else { Err(Failure::of(RP_ERROR_UNKNOWN_PLAYER)) }
         })
     })
@@ -310,13 +303,41 @@ impl Server {
         self.players.player(number).ok_or_else(|| Failure::of(RP_ERROR_UNKNOWN_PLAYER))
     }
 
+    fn check_channels(&self) -> Result<(), Failure> {
+        if self.has_channels {
+            return Ok(());
+        }
+        Err(Failure::argument("this server has no channels: set rp_server_config.channels"))
+    }
+
+    fn send(&mut self, player: PlayerId, message: &[u8]) -> Result<(), Failure> {
+        if self.has_channels {
+            return Err(Failure::argument("this server has channels: use rp_server_send_on"));
+        }
+        self.server.send(player, ONLY_CHANNEL, message)?;
+        Ok(())
+    }
+
+    fn send_on(&mut self, player: PlayerId, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, Failure> {
+        self.check_channels()?;
+        Ok(self.server.send(player, channel, message)?)
+    }
+
+    /// Returns the number of recipients.
+    fn broadcast(&mut self, channel: ChannelIndex, message: &[u8]) -> Result<i32, Failure> {
+        self.check_channels()?;
+        Ok(i32::try_from(self.server.broadcast(channel, message)).unwrap_or(i32::MAX))
+    }
+
     fn fill_pending(&mut self) {
-        let Self { server, players, token_data, pending } = self;
+        let Self { server, players, token_data, pending, .. } = self;
         while !pending.is_some()
-            && let Some(event) = server.next_event(&mut pending.message)
+            && let Some(event) = server.next_event()
         {
             match event {
-                ServerEvent::Message(player) => pending.set_message(players.number(player)),
+                ServerEvent::Message { player, channel, bytes } => {
+                    pending.set_message(players.number(player), channel, bytes);
+                }
                 ServerEvent::Connected(new) => {
                     let number = players.insert(new.player);
                     pending.set_text(event::RP_EVENT_CONNECTED, number, 0, &new.username);
@@ -375,7 +396,7 @@ pub unsafe extern "C" fn rp_server_stats(server: rp_server, player: u32, stats: 
     guard(|| {
         SERVERS.with(server, |object| {
             let player = object.player(player)?;
-            let known = object.server.stats(player);
+            let known = object.server.stats(player).zip(object.server.max_message(player));
             let (current, max_message) = known.ok_or_else(|| Failure::of(RP_ERROR_UNKNOWN_PLAYER))?;
             // SAFETY: as promised by the caller.
             unsafe { rp_stats::new(&current, max_message).write(stats) }
@@ -419,8 +440,8 @@ pub unsafe extern "C" fn rp_server_local_address(
 ) -> i32 {
     guard(|| {
         SERVERS.with(server, |object| {
-            let addr = object.server.local_addr(index as usize);
-            let addr = addr.ok_or_else(|| Failure::argument("there is no such address"))?;
+            let addrs = object.server.local_addrs();
+            let addr = addrs.get(index as usize).ok_or_else(|| Failure::argument("there is no such address"))?;
             // SAFETY: as promised by the caller.
             unsafe { output::copy_text(&addr.to_string(), buffer, capacity) }
         })

@@ -25,7 +25,7 @@ impl NewFile {
         Self::create_with(path, OpenOptions::new().owner_only())
     }
 
-    /// The same for a file that all users can read, whatever the umask: one that a web server publishes.
+    /// Creates a file that all users can read, whatever the umask: one that a web server publishes.
     ///
     /// # Errors
     /// An error of the system.

@@ -2,7 +2,7 @@
 
 use crate::UnixSeconds;
 use rallypoint_lobby_proto::UnlistReason;
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 
 /// An event in the history of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct HistoryEvent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// The server was added to the list of this lobby.
-    Listed(LobbyId),
+    Listed(ListId),
     /// The server was removed from the list, with the reason code ([`UnlistReason::code`]) if it is known.
     Unlisted(Option<&'static str>),
     /// The server changed its name to this one.

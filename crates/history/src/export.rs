@@ -42,13 +42,13 @@ pub fn csv(out: &mut dyn Write, subject: &Subject, series: &Series) -> io::Resul
 
 /// Writes the points of a subject as one JSON object on one line. In steps that were not recorded, `observed` is 0.
 pub fn json(out: &mut dyn Write, subject: &Subject, summary: Option<&Summary>, series: &Series) -> io::Result<()> {
-    let object = Object {
-        kind: subject.kind(),
+    let object = HistorySeries {
+        kind: subject.into(),
         id: (*subject != Subject::Total).then(|| subject.to_string()),
         name: summary.map(|summary| summary.name.as_str()).filter(|name| !name.is_empty()),
         first_seen: summary.map(|summary| rfc3339(summary.first)),
         step: series.step,
-        points: series.points.iter().map(Row::new).collect(),
+        points: series.points.iter().map(HistoryPoint::new).collect(),
     };
     serde_json::to_writer(&mut *out, &object)?;
     out.write_all(b"\n")
@@ -82,42 +82,93 @@ pub fn parse_time(text: &str) -> Result<UnixSeconds, InvalidTime> {
 #[error("expected a time such as 2026-11-16 or 2026-11-16T12:00:00Z, or seconds since 1970")]
 pub struct InvalidTime;
 
-#[derive(Serialize)]
-struct Object<'a> {
-    kind: &'a str,
+/// Players and servers over time, as JSON.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = History))]
+pub struct HistorySeries<'a> {
+    /// The subject.
+    kind: SubjectKind,
+    /// The public ID of a server or the UUID of a lobby; null for the total.
+    #[cfg_attr(feature = "openapi", schema(required))]
     id: Option<String>,
+    /// The last name of a server.
+    #[cfg_attr(feature = "openapi", schema(required))]
     name: Option<&'a str>,
+    /// The beginning of the history; null if there is none yet.
+    #[cfg_attr(feature = "openapi", schema(required, format = "date-time"))]
     first_seen: Option<String>,
+    /// Duration of a point in seconds.
+    #[cfg_attr(feature = "openapi", schema(minimum = 0))]
     step: i64,
-    points: Vec<Row>,
+    /// The points.
+    points: Vec<HistoryPoint>,
 }
 
-#[derive(Serialize)]
-struct Row {
+/// The subject of a history.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+enum SubjectKind {
+    Total,
+    Lobby,
+    Server,
+}
+
+impl From<&Subject> for SubjectKind {
+    fn from(subject: &Subject) -> Self {
+        match subject {
+            Subject::Total => Self::Total,
+            Subject::Lobby(_) => Self::Lobby,
+            Subject::Server(_) => Self::Server,
+        }
+    }
+}
+
+/// The state of a subject in one step. What is not known is null.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+struct HistoryPoint {
+    /// The beginning of the step.
+    #[cfg_attr(feature = "openapi", schema(format = "date-time"))]
     time: String,
+    /// Number of minutes that were recorded.
     observed: u32,
+    /// Number of these minutes in which the subject was listed.
     up: u32,
-    players: Option<Players>,
+    /// Players while it was listed.
+    #[cfg_attr(feature = "openapi", schema(required, inline))]
+    players: Option<HistoryPlayers>,
+    /// Average number of bots.
+    #[cfg_attr(feature = "openapi", schema(required))]
     bots: Option<f64>,
+    /// Average number of slots.
+    #[cfg_attr(feature = "openapi", schema(required))]
     slots: Option<f64>,
+    /// Average number of servers.
+    #[cfg_attr(feature = "openapi", schema(required))]
     servers: Option<f64>,
 }
 
-#[derive(Serialize)]
-struct Players {
+/// Players of a subject in one step.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+struct HistoryPlayers {
+    /// Minimum.
     min: u32,
+    /// Average.
     avg: f64,
+    /// Maximum.
     max: u32,
 }
 
-impl Row {
+impl HistoryPoint {
     fn new(point: &Point) -> Self {
         let Point { time, observed, up, players } = *point;
         Self {
             time: rfc3339(time),
             observed,
             up,
-            players: players.map(|seen| Players { min: seen.min, avg: rounded(seen.avg), max: seen.max }),
+            players: players.map(|seen| HistoryPlayers { min: seen.min, avg: rounded(seen.avg), max: seen.max }),
             bots: players.map(|seen| rounded(seen.bots)),
             slots: players.map(|seen| rounded(seen.slots)),
             servers: players.map(|seen| rounded(seen.servers)),

@@ -2,7 +2,7 @@
 
 use crate::{Sample, UnixSeconds};
 use rallypoint_lobby_proto::{ListSnapshot, PublicId, UnlistReason};
-use rallypoint_wire::{lobby::LobbyId, text};
+use rallypoint_wire::{lobby::ListId, text};
 use std::{fmt, sync::Arc};
 
 /// All servers that are listed at one moment, and the changes since the previous observation.
@@ -29,7 +29,7 @@ pub struct ObservedServer<'a> {
     /// Its public ID.
     pub id: PublicId,
     /// The lobby in which it is listed.
-    pub lobby: LobbyId,
+    pub lobby: ListId,
     /// Number of human players.
     pub players: u16,
     /// Number of bots.
@@ -57,7 +57,7 @@ pub struct ListChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListChangeKind {
     /// The server was added to the list of this lobby.
-    Listed(LobbyId),
+    Listed(ListId),
     /// The server was removed from the list.
     Unlisted(UnlistReason),
 }
@@ -75,7 +75,7 @@ impl ServerSource for ListSnapshot {
             let text = |key| text::display(block.table.get(key).unwrap_or_default());
             f(ObservedServer {
                 id: server.public_id(),
-                lobby: server.lobby_id(),
+                lobby: server.list_id(),
                 players: block.occupancy.players,
                 bots: block.occupancy.bots,
                 slots: block.occupancy.slots,

@@ -12,7 +12,7 @@ use crate::{
     row_batch::{KnownSubject, NewSubject, RowBatch},
     subject::{Key, TOTAL},
 };
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::collections::{HashMap, hash_map::Entry};
 
 /// Maximum numbers of events per observation, in total and per server: the servers decide how many there are.
@@ -75,7 +75,7 @@ struct Candidate {
 /// The lobby and texts of a server when its history begins.
 #[derive(Default)]
 struct Profile {
-    lobby: Option<LobbyId>,
+    lobby: Option<ListId>,
     name: String,
     map: String,
 }
@@ -130,7 +130,7 @@ impl Recorder {
             self.handle_change(&ListChange { time: change.time.min(observation.time), ..*change }, &mut batch);
         }
         let mut total = Sample::default();
-        let mut lobbies = HashMap::<LobbyId, Sample>::new();
+        let mut lobbies = HashMap::<ListId, Sample>::new();
         let mut profiles = HashMap::new();
         observation.servers.for_each(&mut |server| {
             total = total.plus(server.sample());

@@ -1,7 +1,7 @@
 //! The output of the recorder.
 
 use crate::{HistoryEvent, Sample, Subject, UnixSeconds, clock::ClockState, subject::Key};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 
 /// The rows that one observation adds to the file. They are written in one transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) struct NewSubject {
     pub key: Key,
     pub subject: Subject,
     pub first: UnixSeconds,
-    pub lobby: Option<LobbyId>,
+    pub lobby: Option<ListId>,
     pub name: String,
     pub map: String,
 }

@@ -1,7 +1,7 @@
 //! The subjects that have a history.
 
 use rallypoint_lobby_proto::PublicId;
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::fmt;
 
 /// Seconds since 1970-01-01 00:00 UTC.
@@ -13,7 +13,7 @@ pub enum Subject {
     /// All servers of all lobbies. In minutes without a sample of it, the program did not run.
     Total,
     /// All servers of a lobby.
-    Lobby(LobbyId),
+    Lobby(ListId),
     /// One server.
     Server(PublicId),
 }
@@ -47,7 +47,7 @@ impl Subject {
     pub(crate) fn from_parts(kind: i64, id: [u8; 16]) -> Option<Self> {
         match kind {
             0 => Some(Self::Total),
-            1 => Some(Self::Lobby(LobbyId::from_bytes(id))),
+            1 => Some(Self::Lobby(ListId::from_bytes(id))),
             2 => Some(Self::Server(PublicId::from_bytes(id))),
             _ => None,
         }

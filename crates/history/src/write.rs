@@ -12,7 +12,7 @@ use crate::{
     schema,
     subject::Key,
 };
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use rusqlite::{Connection, OptionalExtension, Transaction, config::DbConfig, params};
 
 /// Number of events that are kept per subject and lane.
@@ -139,7 +139,7 @@ impl Writer {
 
 fn insert(transaction: &Transaction<'_>, new: &NewSubject, now: UnixSeconds) -> Result<(), HistoryError> {
     let (kind, id) = new.subject.parts();
-    let lobby = new.lobby.as_ref().map(LobbyId::as_bytes);
+    let lobby = new.lobby.as_ref().map(ListId::as_bytes);
     let mut statement = transaction.prepare_cached(
         "INSERT INTO subject (key, kind, id, lobby, name, map, first, start, last)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)",

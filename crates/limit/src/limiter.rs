@@ -76,7 +76,7 @@ impl Limiter {
         self.decide(now, source, bytes, true)
     }
 
-    /// The same for a datagram whose sender has proven itself, when [`check`](Self::check) has refused it because the budget of
+    /// Decides about a datagram whose sender has proven itself, when [`check`](Self::check) has refused it because the budget of
     /// its address or network is used up, which a forger can do: it is charged to the total only.
     pub fn check_total(&mut self, now: Instant, source: IpAddr, bytes: usize) -> Decision {
         self.decide(now, source, bytes, false)

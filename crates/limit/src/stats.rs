@@ -8,7 +8,7 @@ use crate::OverBudget;
 pub struct LimiterStats {
     /// Datagrams that passed.
     pub allowed: u64,
-    /// Those of them that passed only because their customer is known.
+    /// Datagrams that passed only because their customer is known.
     pub guaranteed: u64,
     /// Datagrams that were refused, in the order of [`OverBudget::ALL`].
     pub refused: [u64; OverBudget::ALL.len()],

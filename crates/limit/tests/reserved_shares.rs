@@ -11,7 +11,7 @@ fn in_packets() -> LimiterConfig {
     LimiterConfig { total: packets(Rate::per_second(144, 288)), max_entries: 64, ..unlimited() }
 }
 
-/// The same for packets of 1,000 bytes.
+/// The configuration of [`in_packets`] in bytes, with packets of 1,000 bytes.
 fn in_bytes() -> LimiterConfig {
     LimiterConfig { total: bytes(Rate::per_second(144_000, 288_000)), max_entries: 64, ..unlimited() }
 }

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use rallypoint_lobby_proto::{Config, HashKeys, RegistrationOutcome, Registry};
-use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
+use rallypoint_wire::lobby::{ListId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use std::{
     fs,
     hint::black_box,
@@ -90,7 +90,7 @@ impl Load {
             table.push(key.as_bytes(), value.as_bytes()).expect("it fits");
         }
         let (id, port) = (ServerId::from_bytes([0; 16]), 8190.try_into().expect("a port"));
-        let lobby = LobbyId::GANG_GARRISON_2;
+        let lobby = ListId::GANG_GARRISON_2;
         let occupancy = Occupancy { slots: 24, ..Occupancy::default() };
         let new = Registration::new(id, lobby, Transport::Udp, port, occupancy, table.as_table());
         let mut datagram = Vec::new();

@@ -7,8 +7,9 @@ mod network;
 mod serde_form;
 
 pub use list::BanList;
+pub(crate) use list::Candidate;
 pub use name_pattern::NamePattern;
-pub use network::{BannedNetwork, ParseNetworkError};
+pub use network::{CanonicalNetwork, ParseNetworkError};
 
 use crate::PublicId;
 use rallypoint_wire::{lobby::Transport, text::sanitize};
@@ -32,8 +33,8 @@ const MIN_LETTERS: usize = 3;
 
 /// One ban: its subject, the reason and an optional end.
 ///
-/// The same type is used in the configuration, in the operator's file, in the API and, as a member of a [`BanList`], in
-/// the registry. With the feature `serde` it is an object such as
+/// One type for all places: the configuration, the operator's file, the API and, as a member of a [`BanList`], the
+/// registry. With the feature `serde` it is an object such as
 /// `{"network":"203.0.113.0/24","reason":"spam","until":1800000000}`; `until` is in seconds since 1970, or `null`.
 ///
 /// ```
@@ -69,18 +70,18 @@ pub struct Ban {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum BanSubject {
     /// Every address of a network, or one address.
-    Network(#[cfg_attr(feature = "serde", serde(with = "serde_form::as_text"))] BannedNetwork),
+    Network(#[cfg_attr(feature = "serde", serde(with = "serde_form::as_text"))] CanonicalNetwork),
     /// Servers whose name, as displayed, matches a pattern.
     Name(#[cfg_attr(feature = "serde", serde(with = "serde_form::as_text"))] NamePattern),
     /// One server.
-    Server(BannedServer),
+    Server(UnlistedServer),
 }
 
 /// A server that was taken off the list: identified by its public ID, and by its addresses because a restarted server has
 /// a new ID.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct BannedServer {
+pub struct UnlistedServer {
     /// Its public ID.
     #[cfg_attr(feature = "serde", serde(with = "serde_form::as_text"))]
     pub id: PublicId,
@@ -96,7 +97,7 @@ pub struct BannedServer {
 /// Why a ban that an operator requested is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum BanError {
+pub enum OperatorInputError {
     /// No subject was given, or more than one.
     #[error("expected one of address, network and name")]
     Subject,
@@ -142,16 +143,16 @@ impl fmt::Display for Ban {
 
 impl BanSubject {
     /// A network, unless it is too wide for a ban by hand.
-    pub fn network(network: BannedNetwork) -> Result<Self, BanError> {
+    pub fn network(network: CanonicalNetwork) -> Result<Self, OperatorInputError> {
         let min_prefix = if network.0.addr().is_ipv4() { MIN_PREFIX_V4 } else { MIN_PREFIX_V6 };
-        (network.0.prefix_len() >= min_prefix).then_some(Self::Network(network)).ok_or(BanError::TooWide)
+        (network.0.prefix_len() >= min_prefix).then_some(Self::Network(network)).ok_or(OperatorInputError::TooWide)
     }
 
     /// A name pattern, unless it would match nearly all names.
-    pub fn name(pattern: &str) -> Result<Self, BanError> {
+    pub fn name(pattern: &str) -> Result<Self, OperatorInputError> {
         let pattern = operator_text(pattern)?;
         let letters = pattern.chars().filter(|c| !matches!(c, '*' | '?' | ' ')).count();
-        (letters >= MIN_LETTERS).then(|| Self::Name(NamePattern::new(&pattern))).ok_or(BanError::TooVague)
+        (letters >= MIN_LETTERS).then(|| Self::Name(NamePattern::new(&pattern))).ok_or(OperatorInputError::TooVague)
     }
 
     /// Whether both denote the same network, pattern or server, even if more is known about one of them.
@@ -178,17 +179,17 @@ impl fmt::Display for BanSubject {
 ///
 /// Characters that would be replaced in a text from the network (L5) are rejected here: they would garble a log or a
 /// terminal, and a pattern that contains them matches no name as it is displayed.
-pub fn operator_text(text: &str) -> Result<String, BanError> {
+pub fn operator_text(text: &str) -> Result<String, OperatorInputError> {
     let text = text.trim();
     let is_valid = text.chars().count() <= MAX_OPERATOR_TEXT && sanitize(text) == text;
-    is_valid.then(|| text.to_owned()).ok_or(BanError::Text)
+    is_valid.then(|| text.to_owned()).ok_or(OperatorInputError::Text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn network(text: &str) -> Result<BanSubject, BanError> {
+    fn network(text: &str) -> Result<BanSubject, OperatorInputError> {
         BanSubject::network(text.parse()?)
     }
 
@@ -203,21 +204,21 @@ mod tests {
         ] {
             assert_eq!(network(text).unwrap().to_string(), shown);
         }
-        assert_eq!(network("0.0.0.0/0"), Err(BanError::TooWide));
-        assert_eq!(network("2001::/15"), Err(BanError::TooWide));
-        assert_eq!(network("::ffff:0:0/96"), Err(BanError::TooWide), "all of IPv4");
-        assert_eq!(network("example.org"), Err(BanError::Network(ParseNetworkError)));
+        assert_eq!(network("0.0.0.0/0"), Err(OperatorInputError::TooWide));
+        assert_eq!(network("2001::/15"), Err(OperatorInputError::TooWide));
+        assert_eq!(network("::ffff:0:0/96"), Err(OperatorInputError::TooWide), "all of IPv4");
+        assert_eq!(network("example.org"), Err(OperatorInputError::Network(ParseNetworkError)));
         assert_eq!(BanSubject::name(" *casino* ").unwrap().to_string(), "name *casino*");
-        assert_eq!(BanSubject::name("*a?*"), Err(BanError::TooVague));
+        assert_eq!(BanSubject::name("*a?*"), Err(OperatorInputError::TooVague));
     }
 
     #[test]
     fn operator_texts_with_invisible_characters_are_rejected() {
         for hidden in ["evil\u{1b}[2J", "evil\u{202e}gnp", "ev\u{200b}il", "evil\nname"] {
-            assert_eq!(BanSubject::name(hidden), Err(BanError::Text), "{hidden:?}");
-            assert_eq!(operator_text(hidden), Err(BanError::Text), "{hidden:?}");
+            assert_eq!(BanSubject::name(hidden), Err(OperatorInputError::Text), "{hidden:?}");
+            assert_eq!(operator_text(hidden), Err(OperatorInputError::Text), "{hidden:?}");
         }
-        assert_eq!(operator_text(&"x".repeat(501)), Err(BanError::Text));
+        assert_eq!(operator_text(&"x".repeat(501)), Err(OperatorInputError::Text));
         assert_eq!(operator_text(" Größe 七 👩\u{200d}🚀 "), Ok("Größe 七 👩\u{200d}🚀".into()));
     }
 

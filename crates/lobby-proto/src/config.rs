@@ -2,7 +2,7 @@
 
 use crate::{AddressMap, BanList, Mapping};
 use rallypoint_limit::{LimiterConfig, LimiterConfigError, NetworkSet};
-use rallypoint_wire::lobby::{DEFAULT_MAX_REGISTRATION, LobbyId, MAX_REGISTRATION};
+use rallypoint_wire::lobby::{DEFAULT_MAX_REGISTRATION, ListId, MAX_REGISTRATION};
 use std::{collections::BTreeSet, time::Duration};
 use thiserror::Error;
 
@@ -25,7 +25,7 @@ pub struct Config {
     /// Maximum numbers of servers and lobbies.
     pub caps: Caps,
     /// Lobbies that do not count towards [`Caps::lobbies`], because the operator has named them. Default: none.
-    pub named_lobbies: BTreeSet<LobbyId>,
+    pub named_lobbies: BTreeSet<ListId>,
     /// Reachability checks (L12).
     pub checks: CheckConfig,
     /// External addresses of servers in a private network.
@@ -38,6 +38,9 @@ pub struct Config {
     pub limits: LimiterConfig,
     /// Networks that are exempt from the budgets. Default: loopback.
     pub limit_exempt: NetworkSet,
+    /// Networks to which doors send whole lists over UDP. To others they send at most three times the bytes of a request, because
+    /// its source can be forged. Default: none.
+    pub whole_lists: NetworkSet,
     /// Banned addresses, names and servers.
     pub bans: BanList,
 }
@@ -52,7 +55,7 @@ pub struct Caps {
     /// [`memory`](Self::memory). A network can always have 1,000 servers and 4 MiB. 1 to 100; default 10.
     pub network_percent: u32,
     /// Servers per lobby. At least 1; default 1,000,000.
-    pub per_lobby: usize,
+    pub per_list: usize,
     /// Servers in total. 1 to 16,000,000; default 1,000,000.
     pub total: usize,
     /// Lobbies. Any UUID opens one, so their number has to be bounded. Those of [`Config::named_lobbies`] do not count. At
@@ -108,6 +111,7 @@ impl Default for Config {
             allow_private: true,
             limits: LimiterConfig::default(),
             limit_exempt: NetworkSet::loopback(),
+            whole_lists: NetworkSet::default(),
             bans: BanList::default(),
         }
     }
@@ -118,7 +122,7 @@ impl Default for Caps {
         Self {
             per_address: 32,
             network_percent: 10,
-            per_lobby: 1_000_000,
+            per_list: 1_000_000,
             total: 1_000_000,
             lobbies: 10_000,
             lobbies_per_network: 100,
@@ -181,7 +185,7 @@ impl Config {
         check(sizes.contains(&self.max_registration), "max_registration", "between 61 and 65507 bytes")?;
         check(self.caps.per_address > 0, "caps.per_address", "at least 1")?;
         check((1..=100).contains(&self.caps.network_percent), "caps.network_percent", "between 1 and 100")?;
-        check(self.caps.per_lobby > 0, "caps.per_lobby", "at least 1")?;
+        check(self.caps.per_list > 0, "caps.per_list", "at least 1")?;
         check((1..=16_000_000).contains(&self.caps.total), "caps.total", "between 1 and 16000000")?;
         check(self.caps.lobbies > 0, "caps.lobbies", "at least 1")?;
         check(self.caps.lobbies_per_network > 0, "caps.lobbies_per_network", "at least 1")?;

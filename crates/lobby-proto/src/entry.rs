@@ -5,12 +5,16 @@
 
 use crate::{
     ListedServer,
+    bans::Candidate,
     checks::{CheckKind, CheckTarget},
     lists::ListPosition,
-    registry::{ChainLinks, DisplacedServer},
+    registry::{DisplacedServer, Evidence, GroupPositions},
     wheel::Tick,
 };
-use rallypoint_wire::lobby::{Registration, ServerId, Transport};
+use rallypoint_wire::{
+    lobby::{Registration, ServerId, Transport},
+    query::XQuery,
+};
 use std::{
     net::{IpAddr, SocketAddr},
     num::NonZeroU16,
@@ -105,18 +109,6 @@ pub(crate) enum EndpointState {
     Listed,
 }
 
-/// The evidence that a server is real and not forged. It decides which servers give way when a cap is reached (W45).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Trust {
-    /// There is nothing but its registrations, whose source can be forged.
-    Unproven,
-    /// A server was listed at its endpoint shortly before it registered. This counts for a while: see
-    /// [`Registry::trust`](crate::Registry::trust).
-    Known,
-    /// It has replied to a check or a query since it registered.
-    Proven,
-}
-
 /// The part of an entry that a refresh does not touch.
 #[derive(Debug)]
 pub(crate) struct ColdEntry {
@@ -130,11 +122,12 @@ pub(crate) struct ColdEntry {
     pub server: Arc<ListedServer>,
     /// Position in the list; `None` if the server is not listed.
     pub position: Option<ListPosition>,
-    pub trust: Trust,
+    /// The evidence with which it was admitted, or that it has replied since.
+    pub evidence: Evidence,
     /// When the entry was created.
     pub admitted: Tick,
-    /// The links of an entry that is not proven.
-    pub links: ChainLinks,
+    /// Where it is in its groups while it is on probation.
+    pub positions: GroupPositions,
     /// The proven server whose endpoint this one has taken, if there is one.
     pub displaced: Option<Box<DisplacedServer>>,
     /// The server whose endpoint this one took over, if there was one.
@@ -156,9 +149,9 @@ impl ColdEntry {
     /// An unproven entry without endpoints, whose serial number [`Slots::insert`](crate::registry::Slots::insert) sets.
     pub fn new(transport: Transport, check: Option<CheckMethod>, server: Arc<ListedServer>, admitted: Tick) -> Self {
         Self {
-            trust: Trust::Unproven,
+            evidence: Evidence::First,
             admitted,
-            links: ChainLinks::default(),
+            positions: GroupPositions::default(),
             displaced: None,
             replaced: None,
             serial: 0,
@@ -170,6 +163,16 @@ impl ColdEntry {
             position: None,
             replica: ReplicaState::default(),
         }
+    }
+}
+
+impl ColdEntry {
+    /// The server as far as bans are concerned, at its endpoint of one family.
+    pub fn ban_candidate(&self, family: Family) -> Option<Candidate<'_>> {
+        let EndpointEntry { internal, external } = self.endpoints[family]?;
+        let name = Some(self.server.block().table.get(b"name").unwrap_or_default());
+        let endpoint = Some((external.into(), self.transport));
+        Some(Candidate { ip: Some(internal.ip), name, id: Some(self.server.public_id), endpoint })
     }
 }
 
@@ -220,25 +223,11 @@ impl CheckMethod {
     pub fn for_server(transport: Transport, x_query: Option<&[u8]>) -> Option<Self> {
         match transport {
             Transport::Tcp => Some(Self { kind: CheckKind::Connect, port: None }),
-            Transport::Udp => x_query.and_then(Self::from_x_query),
+            Transport::Udp => {
+                let XQuery { protocol, port } = XQuery::parse(x_query?)?;
+                Some(Self { kind: CheckKind::Query(protocol), port })
+            }
         }
-    }
-
-    /// Parses the value of `x-query`: the protocol, and the port if it differs from the registered one (E1). Other values
-    /// are ignored.
-    fn from_x_query(value: &[u8]) -> Option<Self> {
-        let value = std::str::from_utf8(value).ok()?;
-        let (kind, port) = match value.split_once(':') {
-            Some((_, port)) if port.starts_with('+') => return None,
-            Some((kind, port)) => (kind, Some(port.parse().ok()?)),
-            None => (value, None),
-        };
-        let kind = match kind {
-            "bloodmasters" => CheckKind::Bloodmasters,
-            "session" => CheckKind::Session,
-            _ => return None,
-        };
-        Some(Self { kind, port })
     }
 
     /// The target of a check of a server at this address.
@@ -251,19 +240,6 @@ impl CheckMethod {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn e1_x_query_names_a_protocol_and_optionally_a_port() {
-        let parse = |value: &str| {
-            CheckMethod::for_server(Transport::Udp, Some(value.as_bytes()))
-                .map(|method| (method.kind, method.port.map(NonZeroU16::get)))
-        };
-        assert_eq!(parse("bloodmasters"), Some((CheckKind::Bloodmasters, None)));
-        assert_eq!(parse("session:45555"), Some((CheckKind::Session, Some(45555))));
-        for other in ["", "session:", "session:0", "session:65536", "session:+1", "gamespy", "session:1:2", "Session"] {
-            assert_eq!(parse(other), None, "{other}");
-        }
-    }
 
     #[test]
     fn a_refresh_touches_one_cache_line() {

@@ -12,7 +12,7 @@
 //! let mut table = TableBuf::new();
 //! table.push(b"name", b"Bacon Town 24/7")?;
 //! let id = ServerId::from_bytes([7; 16]);
-//! let lobby = LobbyId::GANG_GARRISON_2;
+//! let lobby = ListId::GANG_GARRISON_2;
 //! let mut datagram = Vec::new();
 //! Registration::new(id, lobby, Transport::Udp, 8190.try_into()?, Occupancy::default(), table.as_table())?.emit(&mut datagram);
 //!
@@ -30,11 +30,11 @@ mod address_map;
 mod bans;
 mod checks;
 mod config;
+pub mod doors;
 mod entry;
 mod hash;
 mod index;
 mod latest_refusals;
-mod legacy;
 mod listed_server;
 mod lists;
 mod outcome;
@@ -46,8 +46,8 @@ mod wheel;
 
 pub use address_map::{AddressMap, Mapping};
 pub use bans::{
-    Ban, BanError, BanList, BanSubject, BannedNetwork, BannedServer, MAX_OPERATOR_TEXT, NamePattern, ParseNetworkError,
-    operator_text,
+    Ban, BanList, BanSubject, CanonicalNetwork, MAX_OPERATOR_TEXT, NamePattern, OperatorInputError, ParseNetworkError,
+    UnlistedServer, operator_text,
 };
 pub use checks::{CheckKind, CheckRequest, CheckResult, CheckStats, CheckTarget, FailedCheckTimes};
 pub use config::{Caps, CheckConfig, Config, RegistryConfigError};

@@ -2,10 +2,10 @@
 
 use crate::{
     PublicId,
+    doors::Door,
     entry::{Addr, Family, PerFamily},
-    legacy,
 };
-use rallypoint_wire::lobby::{ListBlock, LobbyId, ProtocolId};
+use rallypoint_wire::lobby::{ListBlock, ListId};
 use std::{
     net::SocketAddr,
     sync::atomic::{AtomicU32, Ordering},
@@ -48,14 +48,13 @@ impl ListingOrigin {
 #[derive(Debug)]
 pub struct ListedServer {
     pub(crate) public_id: PublicId,
-    pub(crate) lobby_id: LobbyId,
+    pub(crate) list_id: ListId,
     pub(crate) since: Instant,
     pub(crate) origin: ListingOrigin,
+    pub(crate) door: Option<&'static Door>,
     /// In microseconds, or [`NOT_MEASURED`]. It differs with every check and is no reason to publish a new list, so it is
     /// the only field that is changed in place.
     latency: AtomicU32,
-    /// The protocol under which legacy clients see the server (L16), if they do; it is part of the block.
-    pub(crate) legacy_protocol: Option<ProtocolId>,
     /// Whether the server states how to query it (E1).
     pub(crate) has_query: bool,
     /// The server's block of the list reply, including the length.
@@ -80,8 +79,8 @@ impl ListedServer {
 
     /// The lobby in which the server is listed.
     #[must_use]
-    pub fn lobby_id(&self) -> LobbyId {
-        self.lobby_id
+    pub fn list_id(&self) -> ListId {
+        self.list_id
     }
 
     /// When the server first registered.
@@ -94,6 +93,12 @@ impl ListedServer {
     #[must_use]
     pub fn origin(&self) -> ListingOrigin {
         self.origin
+    }
+
+    /// The door through which the server came; `None` for servers that the operator watches.
+    #[must_use]
+    pub fn door(&self) -> Option<&'static Door> {
+        self.door
     }
 
     /// Round-trip time of the last successful check or query by the lobby, if there was one (L12).
@@ -126,14 +131,14 @@ impl ListedServer {
     }
 
     /// A registered server with its block, which `ListBlock::emit` has written.
-    pub(crate) fn new(public_id: PublicId, lobby_id: LobbyId, since: Instant, block: &[u8]) -> Self {
+    pub(crate) fn new(public_id: PublicId, list_id: ListId, since: Instant, block: &[u8]) -> Self {
         Self {
             public_id,
-            lobby_id,
+            list_id,
             since,
             origin: ListingOrigin::Registered,
+            door: None,
             latency: AtomicU32::new(NOT_MEASURED),
-            legacy_protocol: None,
             has_query: false,
             block: block.into(),
             memory: BlockSize::of(block).memory() as u32,
@@ -142,41 +147,39 @@ impl ListedServer {
         .with_parsed_fields()
     }
 
-    /// The same server with another origin.
-    pub(crate) fn with_origin(self, origin: ListingOrigin) -> Self {
-        Self { origin, ..self }
+    /// Replaces the origin and the door.
+    pub(crate) fn with_origin(self, origin: ListingOrigin, door: Option<&'static Door>) -> Self {
+        Self { origin, door, ..self }
     }
 
-    /// The same server, registered since another time.
+    /// Replaces the time of the first registration.
     pub(crate) fn with_since(self, since: Instant) -> Self {
         Self { since, ..self }
     }
 
-    /// The same server with other addresses before the address map.
+    /// Replaces the addresses before the address map.
     pub(crate) fn with_internal(self, internal: Option<Box<InternalAddrs>>) -> Self {
         Self { internal, ..self }
     }
 
-    /// The same server in a lobby with a block, either of which may be new.
-    pub(crate) fn updated(&self, lobby_id: LobbyId, block: &[u8]) -> Self {
+    /// A copy in a list with a block, either of which may be new.
+    pub(crate) fn updated(&self, list_id: ListId, block: &[u8]) -> Self {
         let latency = self.latency.load(Ordering::Relaxed).into();
         let memory = BlockSize::of(block).memory() as u32;
-        let updated = Self { lobby_id, latency, block: block.into(), memory, internal: self.internal.clone(), ..*self };
+        let updated = Self { list_id, latency, block: block.into(), memory, internal: self.internal.clone(), ..*self };
         updated.with_parsed_fields()
     }
 
-    /// The same server with a revised block: the same endpoints, keys and `protocol_id`.
+    /// A copy with a revised block: endpoints, keys and `protocol_id` are unchanged.
     pub(crate) fn revised(&self, block: Box<[u8]>) -> Self {
         let latency = self.latency.load(Ordering::Relaxed).into();
         let memory = BlockSize::of(&block).memory() as u32;
         Self { latency, block, memory, internal: self.internal.clone(), ..*self }
     }
 
-    /// The same server with the fields that are read from its block.
+    /// Fills in the fields that are read from the block.
     fn with_parsed_fields(self) -> Self {
-        let block = self.block();
-        let has_query = block.table.get(b"x-query").is_some();
-        Self { legacy_protocol: legacy::protocol_of(self.lobby_id, &block), has_query, ..self }
+        Self { has_query: self.block().table.get(b"x-query").is_some(), ..self }
     }
 
     /// Estimated memory use of the entry, in bytes.

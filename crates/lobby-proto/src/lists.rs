@@ -14,20 +14,20 @@ use crate::{
     hash::{KeyedHash, KeyedMap},
 };
 use arc_swap::ArcSwap;
-use rallypoint_wire::lobby::{LobbyId, ProtocolId};
+use rallypoint_wire::lobby::ListId;
 use std::sync::Arc;
 
 /// The lists as last published, readable by any thread without waiting.
 ///
 /// ```
 /// use rallypoint_lobby_proto::{Config, HashKeys, Registry};
-/// use rallypoint_wire::lobby::LobbyId;
+/// use rallypoint_wire::lobby::ListId;
 /// use std::time::Instant;
 ///
 /// let registry = Registry::new(Config::default(), HashKeys::default(), Instant::now())?;
 /// let lists = registry.lists();
 /// // The reply to a TCP client: four bytes of count, then the servers.
-/// let reply = lists.reply(&LobbyId::GANG_GARRISON_2);
+/// let reply = lists.reply(&ListId::GANG_GARRISON_2);
 /// assert_eq!(reply.pieces().collect::<Vec<_>>().concat(), [0, 0, 0, 0]);
 /// # Ok::<(), rallypoint_lobby_proto::RegistryConfigError>(())
 /// ```
@@ -37,8 +37,7 @@ pub struct PublishedLists(ArcSwap<ListSnapshot>);
 /// The lists of all lobbies at one moment.
 #[derive(Clone, Debug)]
 pub struct ListSnapshot {
-    lobbies: KeyedMap<LobbyId, Arc<LobbyList>>,
-    legacy: Arc<KeyedMap<ProtocolId, Arc<[u8]>>>,
+    lobbies: KeyedMap<ListId, Arc<LobbyList>>,
 }
 
 /// The list of one lobby at one moment.
@@ -66,7 +65,7 @@ struct Chunk {
 
 impl PublishedLists {
     fn new(keyed: KeyedHash) -> Self {
-        Self(ArcSwap::from_pointee(ListSnapshot { lobbies: keyed.map(), legacy: Arc::new(keyed.map()) }))
+        Self(ArcSwap::from_pointee(ListSnapshot { lobbies: keyed.map() }))
     }
 
     /// The lists of all lobbies as they are now.
@@ -77,26 +76,26 @@ impl PublishedLists {
 
     /// The list of a lobby; empty if the lobby is unknown (L14).
     #[must_use]
-    pub fn lobby(&self, id: &LobbyId) -> Arc<LobbyList> {
+    pub fn lobby(&self, id: &ListId) -> Arc<LobbyList> {
         self.0.load().lobbies.get(id).cloned().unwrap_or_default()
     }
 
     /// The reply to a client of a lobby.
     #[must_use]
-    pub fn reply(&self, id: &LobbyId) -> Arc<ListReply> {
+    pub fn reply(&self, id: &ListId) -> Arc<ListReply> {
         self.0.load().lobbies.get(id).map_or_else(Arc::default, |list| list.reply.clone())
     }
+}
 
-    /// The reply of the legacy lobby to a client of a protocol (L16).
-    #[must_use]
-    pub fn legacy_reply(&self, protocol: &ProtocolId) -> Arc<[u8]> {
-        self.0.load().legacy.get(protocol).cloned().unwrap_or_else(|| Arc::new([0]))
-    }
+/// A list without servers whose reply has this size.
+#[cfg(test)]
+pub(crate) fn test_list(version: u64, size: usize) -> LobbyList {
+    LobbyList { reply: Arc::new(ListReply { size, ..ListReply::default() }), servers: Vec::new(), version }
 }
 
 impl ListSnapshot {
     /// The lobbies that have listed servers.
-    pub fn lobbies(&self) -> impl Iterator<Item = (&LobbyId, &Arc<LobbyList>)> {
+    pub fn lobbies(&self) -> impl Iterator<Item = (&ListId, &Arc<LobbyList>)> {
         self.lobbies.iter()
     }
 }

@@ -51,9 +51,9 @@ pub enum RegistrationOutcome {
     /// The maximum number of servers per address is registered from this one.
     AddressFull,
     /// The maximum number of servers per lobby is registered in this one.
-    LobbyFull,
+    ListFull,
     /// The maximum number of lobbies is open, in total or by this network.
-    TooManyLobbies,
+    TooManyLists,
     /// The maximum number of servers is registered.
     RegistryFull,
     /// The memory for all servers is used up.
@@ -70,11 +70,15 @@ pub enum RegistrationOutcome {
     /// The server is listed in place of one that had replaced it: two servers register at the same address and port, and each
     /// replaces the other (W100).
     Contested,
+    /// A datagram that requests a list, at a door that answers over UDP.
+    ListRequested,
+    /// A reply to the lobby's challenge with another challenge, or without one: its source may be forged.
+    WrongChallenge,
 }
 
 impl RegistrationOutcome {
     /// All reason codes, in the order of [`index`](Self::index), for counters.
-    pub const CODES: [&str; 25] = [
+    pub const CODES: [&str; 27] = [
         "listed",
         "changed",
         "refreshed",
@@ -100,6 +104,8 @@ impl RegistrationOutcome {
         "network_full",
         "port_closed",
         "contested",
+        "list_requested",
+        "wrong_challenge",
     ];
 
     /// The reason code for metrics, logs and the API. It is stable.
@@ -128,8 +134,8 @@ impl RegistrationOutcome {
             Self::PrivateSource => 13,
             Self::InvalidSource => 14,
             Self::AddressFull => 15,
-            Self::LobbyFull => 16,
-            Self::TooManyLobbies => 17,
+            Self::ListFull => 16,
+            Self::TooManyLists => 17,
             Self::RegistryFull => 18,
             Self::MemoryFull => 19,
             Self::ListedByQuery => 20,
@@ -137,6 +143,8 @@ impl RegistrationOutcome {
             Self::NetworkFull => 22,
             Self::PortClosed => 23,
             Self::Contested => 24,
+            Self::ListRequested => 25,
+            Self::WrongChallenge => 26,
         }
     }
 
@@ -152,6 +160,7 @@ impl RegistrationOutcome {
                 | Self::Checking
                 | Self::Unregistered
                 | Self::NotRegistered
+                | Self::ListRequested
         )
     }
 
@@ -193,8 +202,8 @@ impl fmt::Display for RegistrationOutcome {
             Self::AddressFull => {
                 f.write_str("too many servers are registered from this address (with IPv6: from this /64 network)")
             }
-            Self::LobbyFull => f.write_str("this lobby is full"),
-            Self::TooManyLobbies => {
+            Self::ListFull => f.write_str("this lobby is full"),
+            Self::TooManyLists => {
                 f.write_str("the maximum number of lobbies is open, in all or from this network; use an existing lobby")
             }
             Self::RegistryFull => f.write_str("the maximum number of servers is registered with this lobby"),
@@ -213,6 +222,11 @@ impl fmt::Display for RegistrationOutcome {
             Self::PortClosed => f.write_str(
                 "the machine refused the lobby's connection: nothing listens at the registered port; start the server, and \
                  compare its port and transport (TCP or UDP) with those of the registration",
+            ),
+            Self::ListRequested => f.write_str("a request for the list"),
+            Self::WrongChallenge => f.write_str(
+                "the reply does not have the challenge that the lobby sent to this address within the last seconds; the next \
+                 announcement gets a new one",
             ),
             Self::Contested => f.write_str(
                 "the server is in the list, but another one registers at the same address and port, and each replaces the \

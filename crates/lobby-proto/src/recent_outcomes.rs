@@ -158,7 +158,7 @@ mod tests {
         let mut recent = RecentOutcomes::new(KeyedHash::new(7));
         let address = |n: usize| Ipv4Addr::from_bits(n as u32).into();
         for n in 0..2 * MAX_ADDRESSES {
-            // Those of the first round have many outcomes.
+            // Addresses of the first round have many outcomes.
             let ports = if n < MAX_ADDRESSES { MAX_PER_ADDRESS as u16 } else { 1 };
             for port in 0..ports {
                 recent.record(Instant::now(), address(n), RegistrationOutcome::TooLarge, Some(port), None);

@@ -4,18 +4,19 @@ mod admission;
 mod bans;
 mod batch;
 mod capacity;
-mod chains;
 mod dispatch;
 mod displaced;
 mod endpoints;
+mod entries;
 mod eviction;
+mod evidence;
 mod gap;
+mod groups;
 mod id_index;
 #[cfg(any(test, feature = "invariants"))]
 mod invariants;
-mod legacy;
 mod listing;
-mod lobby_table;
+mod open_lists;
 mod outcomes;
 mod probed;
 mod publishing;
@@ -27,16 +28,15 @@ mod removal;
 mod replication;
 mod reserved_endpoints;
 mod revise;
-mod sample_set;
 mod save;
 mod seen_endpoints;
 mod seen_filter;
 mod slots;
 mod tombstones;
-mod trust;
 
-pub(crate) use chains::ChainLinks;
 pub(crate) use displaced::DisplacedServer;
+pub(crate) use evidence::Evidence;
+pub(crate) use groups::GroupPositions;
 pub use probed::{ProbedOutcome, ProbedServer};
 pub use replication::{
     ApplyMode, ApplyOutcome, LeaseRenewal, LocalChange, Removal, ReplicatedEndpoint, ReplicatedServer,
@@ -45,37 +45,33 @@ pub use save::{RestoreError, SaveFileWriter};
 pub(crate) use slots::Slots;
 
 use crate::{
-    BanList, CheckRequest, CheckResult, CheckTarget, Config, HashKeys, LatestRefusal, ListedServer, PublicId,
-    PublishedLists, RecentOutcome, RegistrationOutcome, RegistryConfigError, RegistryStats, UnlistReason,
+    CheckRequest, CheckResult, CheckTarget, Config, HashKeys, LatestRefusal, ListedServer, PublicId, PublishedLists,
+    RecentOutcome, RegistrationOutcome, RegistryConfigError, RegistryStats, UnlistReason,
     checks::Checks,
+    doors::{Door, LOBBY},
     entry::Family,
-    hash::{Fingerprinter, KeyedHash, KeyedMap},
-    index::{EntryKey, SlotIndex},
-    lists::ListBuilder,
-    wheel::TimerWheel,
+    hash::KeyedHash,
+    index::EntryKey,
 };
-use capacity::Usage;
-use gap::GapDetector;
+use admission::Admission;
+use entries::Entries;
 use outcomes::OutcomeLog;
-use publishing::{EventQueue, PublishTimer};
+use publishing::Publisher;
 use rallypoint_limit::Limiter;
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::lobby::{Datagram, ServerId};
 use reload::Review;
 use replication::Replication;
-use reserved_endpoints::ReservedEndpoints;
-use seen_endpoints::SeenEndpoints;
 use std::{
     net::{IpAddr, SocketAddr},
     sync::Arc,
     time::Instant,
 };
-use tombstones::Tombstones;
 
 /// The registry: all servers, by ID, by endpoint and by lobby.
 ///
 /// * Getters: [`lists`](Self::lists), [`stats`](Self::stats), [`recent_outcomes`](Self::recent_outcomes).
-/// * In: [`handle_datagram`](Self::handle_datagram), [`handle_legacy_datagram`](Self::handle_legacy_datagram),
+/// * In: [`handle_datagram`](Self::handle_datagram), [`handle_datagrams`](Self::handle_datagrams),
 ///   [`handle_check`](Self::handle_check), [`handle_reply`](Self::handle_reply), [`handle_probed`](Self::handle_probed),
 ///   [`handle_timeout`](Self::handle_timeout).
 /// * Commands: [`set_config`](Self::set_config), [`set_admin_bans`](Self::set_admin_bans),
@@ -88,14 +84,14 @@ use tombstones::Tombstones;
 ///
 /// ```
 /// use rallypoint_lobby_proto::{Config, Event, HashKeys, RegistrationOutcome, Registry};
-/// use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
+/// use rallypoint_wire::lobby::{ListId, Occupancy, Registration, ServerId, TableBuf, Transport};
 /// use std::time::{Duration, Instant};
 ///
 /// let start = Instant::now();
 /// let mut registry = Registry::new(Config::default(), HashKeys::default(), start)?;
 /// let mut table = TableBuf::new();
 /// table.push(b"name", b"Bacon Town 24/7")?;
-/// let (id, lobby, port) = (ServerId::from_bytes([7; 16]), LobbyId::GANG_GARRISON_2, 8190.try_into()?);
+/// let (id, lobby, port) = (ServerId::from_bytes([7; 16]), ListId::GANG_GARRISON_2, 8190.try_into()?);
 /// let mut datagram = Vec::new();
 /// Registration::new(id, lobby, Transport::Udp, port, Occupancy::default(), table.as_table())?.emit(&mut datagram);
 ///
@@ -117,42 +113,16 @@ use tombstones::Tombstones;
 #[derive(Debug)]
 pub struct Registry {
     config: Config,
-    /// Bans in addition to those of the configuration.
-    admin_bans: BanList,
     keys: HashKeys,
-    fingerprinter: Fingerprinter,
-    slots: Slots,
-    wheel: TimerWheel,
-    gaps: GapDetector,
-    usage: Usage,
-    seen: SeenEndpoints,
-    reserved: ReservedEndpoints,
-    /// The entries that keep a displaced server, by the ID of that server.
-    displaced_by_id: KeyedMap<PublicId, SlotIndex>,
-    tombstones: Tombstones<ServerId>,
-    limiter: Limiter,
+    entries: Entries,
+    admission: Admission,
     checks: Checks,
-    lists: ListBuilder,
-    publish_timer: PublishTimer,
-    events: EventQueue,
+    lists: Publisher,
     outcomes: OutcomeLog,
-    /// The comparison of all entries with a new configuration, while it is in progress.
-    review: Option<Review>,
-    /// When bans were last changed, if they were.
-    bans_changed_at: Option<Instant>,
     /// `None` unless the registry is a node of a cluster.
     replication: Option<Box<Replication>>,
-    stats: RegistryStats,
-    buffers: Buffers,
-}
-
-/// Buffers that are reused between calls.
-#[derive(Debug, Default)]
-struct Buffers {
-    /// For [`Registry::handle_timeout`].
-    due: Vec<SlotIndex>,
-    /// For blocks of the list.
-    block: Vec<u8>,
+    /// The comparison of all entries with a new configuration, while it is in progress.
+    review: Option<Review>,
 }
 
 /// An event that a [`Registry`] reports to its owner.
@@ -191,42 +161,22 @@ impl Registry {
         config.validate()?;
         let keyed = KeyedHash::new(keys.tables);
         Ok(Self {
-            admin_bans: BanList::default(),
-            fingerprinter: Fingerprinter::new(keyed),
-            slots: Slots::new(keyed),
-            wheel: TimerWheel::new(now),
-            gaps: GapDetector::new(now),
-            usage: Usage::new(keyed),
-            seen: SeenEndpoints::new(keyed, config.caps.memory),
-            reserved: ReservedEndpoints::new(keyed),
-            displaced_by_id: keyed.map(),
-            tombstones: Tombstones::new(keyed, tombstones::REORDERING_TIME),
-            limiter: Limiter::new(&config.limits, u128::from(keys.tables)),
+            entries: Entries::new(keyed, now),
+            admission: Admission::new(&config, keyed, keys.tables),
             checks: Checks::new(&config.checks, config.caps.memory, keyed, keys.tables),
-            lists: ListBuilder::new(keyed),
-            publish_timer: PublishTimer::default(),
-            events: EventQueue::default(),
+            lists: Publisher::new(keyed),
             outcomes: OutcomeLog::new(keyed),
-            review: None,
-            bans_changed_at: None,
             replication: None,
-            stats: RegistryStats::default(),
-            buffers: Buffers::default(),
+            review: None,
             config,
             keys,
         })
     }
 
-    /// Stops maintaining the lists of the legacy protocol (L16), for a lobby without a legacy port. It has to be called before
-    /// servers register or are restored.
-    pub fn disable_legacy_lists(&mut self) {
-        self.lists.disable_legacy();
-    }
-
     /// The published lists, which any thread can keep and read.
     #[must_use]
     pub fn lists(&self) -> Arc<PublishedLists> {
-        self.lists.published().clone()
+        self.lists.builder.published().clone()
     }
 
     /// The current configuration.
@@ -239,28 +189,32 @@ impl Registry {
     #[must_use]
     pub fn stats(&self) -> RegistryStats {
         RegistryStats {
-            registered: self.slots.len(),
-            endpoints: self.slots.endpoints(),
-            lobbies: self.usage.lobbies.len(),
-            tombstones: self.tombstones.len(),
-            memory: self.usage.memory,
+            outcomes: self.outcomes.counts,
+            unlisted: self.lists.unlisted,
+            registered: self.entries.slots.len(),
+            listed: self.lists.listed,
+            lobbies: self.admission.lists.len(),
+            endpoints: self.entries.slots.endpoints(),
+            tombstones: self.entries.tombstones.len(),
+            memory: self.memory(),
             checks: self.checks.stats(),
-            budgets: self.limiter.stats(),
-            dropped_events: self.events.dropped,
-            ..self.stats
+            budgets: self.admission.limiter.stats(),
+            dropped_events: self.lists.events.dropped,
+            publishes: self.lists.publishes,
+            gaps: self.entries.gaps.count,
         }
     }
 
     /// Number of times the lists were published: one of the [`stats`](Self::stats), without the cost of the others.
     #[must_use]
     pub fn publish_count(&self) -> u64 {
-        self.stats.publishes
+        self.lists.publishes
     }
 
     /// The limiter of registrations.
     #[must_use]
     pub fn limiter(&self) -> &Limiter {
-        &self.limiter
+        &self.admission.limiter
     }
 
     /// The outcomes of the last datagrams from an address, except refreshes, oldest first.
@@ -274,13 +228,24 @@ impl Registry {
         self.outcomes.latest_refusals()
     }
 
-    /// Handles a datagram to UDP port 29944. Every datagram has exactly one outcome.
+    /// Handles a datagram of document 001. Every datagram has exactly one outcome.
     pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) -> RegistrationOutcome {
-        let known = Datagram::peek_registration(bytes).and_then(|id| self.slots.find(id));
-        self.handle_from(now, from, bytes, known)
+        self.handle_registration(now, &LOBBY, from, bytes)
     }
 
-    /// Handles a datagram to either port of which only the size is known, because it is larger than any that is accepted
+    /// Handles a datagram of document 001, which a door has made from one of its own protocol.
+    pub(crate) fn handle_registration(
+        &mut self,
+        now: Instant,
+        door: &'static Door,
+        from: SocketAddr,
+        bytes: &[u8],
+    ) -> RegistrationOutcome {
+        let known = Datagram::peek_registration(bytes).and_then(|id| self.entries.slots.find(id));
+        self.handle_from(now, door, from, bytes, known)
+    }
+
+    /// Handles a datagram to any door of which only the size is known, because it is larger than any that is accepted
     /// (L15).
     pub fn handle_too_large(&mut self, now: Instant, from: SocketAddr, size: usize) -> RegistrationOutcome {
         self.handle_without_data(now, from.ip().to_canonical(), size, RegistrationOutcome::TooLarge)
@@ -288,10 +253,11 @@ impl Registry {
 
     /// Handles the result of a check that was requested by [`Event::Check`].
     pub fn handle_check(&mut self, now: Instant, target: CheckTarget, result: CheckResult) {
-        let (waiters, result) = self.checks.handle_result(now, &self.wheel, &self.config.checks, target, result);
+        let (waiters, result) =
+            self.checks.handle_result(now, &self.entries.wheel, &self.config.checks, target, result);
         for waiter in waiters {
             for family in Family::ALL {
-                if self.slots.contains(waiter) && self.check_target(waiter.slot, family) == Some(target) {
+                if self.entries.slots.contains(waiter) && self.check_target(waiter.slot, family) == Some(target) {
                     self.apply_check(now, waiter.slot, family, target, result);
                 }
             }
@@ -300,24 +266,24 @@ impl Registry {
 
     /// Handles the passing of time: leases end, checks are repeated, the lists are published.
     pub fn handle_timeout(&mut self, now: Instant) {
-        let reached = self.wheel.tick(now);
+        let reached = self.entries.wheel.tick(now);
         self.detect_gap(now);
         while let Some(target) = self.checks.take_overdue(reached) {
             self.handle_check(now, target, CheckResult::Unreachable);
         }
         self.checks.forget_expired(reached);
-        let mut due = std::mem::take(&mut self.buffers.due);
-        self.wheel.take_due(now, &mut due);
+        let mut due = std::mem::take(&mut self.entries.due);
+        self.entries.wheel.take_due(now, &mut due);
         for slot in due.drain(..) {
             self.handle_deadline(now, slot);
         }
-        self.buffers.due = due;
+        self.entries.due = due;
         self.continue_review(now);
-        self.tombstones.forget_expired(now);
-        self.seen.forget_expired(reached);
-        self.reserved.forget_expired(reached);
+        self.entries.tombstones.forget_expired(now);
+        self.admission.seen.forget_expired(reached);
+        self.entries.reserved.forget_expired(reached);
         self.forget_replicated_tombstones(now);
-        if self.publish_timer.is_due(now) {
+        if self.lists.timer.is_due(now) {
             self.publish(now);
         }
     }
@@ -326,20 +292,20 @@ impl Registry {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let review = self.review.map(|review| review.since);
-        let overdue = self.checks.next_overdue().map(|tick| self.wheel.instant(tick));
-        let check = self.checks.next_start().map(|tick| self.wheel.instant(tick));
-        [self.wheel.next(), self.publish_timer.at(), review, overdue, check].into_iter().flatten().min()
+        let overdue = self.checks.next_overdue().map(|tick| self.entries.wheel.instant(tick));
+        let check = self.checks.next_start().map(|tick| self.entries.wheel.instant(tick));
+        [self.entries.wheel.next(), self.lists.timer.at(), review, overdue, check].into_iter().flatten().min()
     }
 
     /// The next event. Checks come first.
     pub fn poll_event(&mut self) -> Option<Event> {
-        let Self { slots, config, .. } = self;
+        let Self { entries: Entries { slots, wheel, .. }, config, .. } = self;
         let is_wanted = |waiter: EntryKey, target: &CheckTarget| {
             let wants = |family| reachability::check_target(slots, config, waiter.slot, family) == Some(*target);
             slots.contains(waiter) && Family::ALL.into_iter().any(wants)
         };
-        let check = self.checks.poll(&config.checks, &self.wheel, is_wanted);
-        check.map(Event::Check).or_else(|| self.events.pop())
+        let check = self.checks.poll(&config.checks, wheel, is_wanted);
+        check.map(Event::Check).or_else(|| self.lists.events.pop())
     }
 
     /// The public ID of a server.

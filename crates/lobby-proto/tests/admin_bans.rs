@@ -1,7 +1,7 @@
 //! Bans that the operator adds while the lobby runs.
 
 use crate::support;
-use rallypoint_lobby_proto::{Ban, BanList, BanSubject, BannedServer, Config, RegistrationOutcome, UnlistReason};
+use rallypoint_lobby_proto::{Ban, BanList, BanSubject, Config, RegistrationOutcome, UnlistReason, UnlistedServer};
 use rallypoint_wire::lobby::Transport;
 use std::net::SocketAddr;
 use support::*;
@@ -82,7 +82,7 @@ fn a_banned_server_can_return_when_the_ban_ends() {
     let directory = lobby.registry.lists().snapshot();
     let mut all = directory.lobbies().flat_map(|(_, list)| list.servers());
     let id = all.find(|listing| listing.block().endpoints().any(|endpoint| endpoint == at)).unwrap().public_id();
-    let banned = BannedServer { id, name: String::new(), transport: Transport::Udp, addresses: vec![at] };
+    let banned = UnlistedServer { id, name: String::new(), transport: Transport::Udp, addresses: vec![at] };
     let ban = Ban { subject: BanSubject::Server(banned), reason: "wrong game".into(), until: Some(UTC + secs(600)) };
     lobby.registry.set_admin_bans(lobby.now, BanList::new([ban], lobby.now, UTC));
     assert_eq!((lobby.registry.stats().listed, lobby.unlisted(UnlistReason::Banned)), (1, 1));

@@ -7,7 +7,7 @@ use support::*;
 fn small() -> Lobby {
     let mut config = Config::default();
     config.caps.per_address = 2;
-    config.caps.per_lobby = 4;
+    config.caps.per_list = 4;
     config.caps.total = 6;
     config.caps.lobbies = 3;
     Lobby::new(config)
@@ -47,7 +47,7 @@ fn per_address_counts_each_family_by_itself() {
 fn servers_per_lobby_are_bounded() {
     let mut lobby = small();
     (0..4).for_each(|n| assert_eq!(lobby.register(address(n), &udp(n.into())), RegistrationOutcome::Listed));
-    assert_eq!(lobby.register(address(4), &udp(4)), RegistrationOutcome::LobbyFull);
+    assert_eq!(lobby.register(address(4), &udp(4)), RegistrationOutcome::ListFull);
     assert_eq!(lobby.register(address(4), &udp(4).lobby(support::lobby(1))), RegistrationOutcome::Listed);
 }
 
@@ -70,7 +70,7 @@ fn lobbies_are_bounded() {
     (0..3).for_each(|n| {
         assert_eq!(lobby.register(address(n), &udp(n.into()).lobby(support::lobby(n))), RegistrationOutcome::Listed);
     });
-    assert_eq!(lobby.register(address(3), &udp(3).lobby(support::lobby(3))), RegistrationOutcome::TooManyLobbies);
+    assert_eq!(lobby.register(address(3), &udp(3).lobby(support::lobby(3))), RegistrationOutcome::TooManyLists);
     assert_eq!(lobby.register(address(3), &udp(3).lobby(support::lobby(0))), RegistrationOutcome::Listed);
     assert_eq!(lobby.stats().lobbies, 3);
 }
@@ -86,7 +86,7 @@ fn servers_that_are_not_listed_yet_count_as_well() {
 #[test]
 fn at_the_cap_registered_servers_can_refresh_change_and_move() {
     let mut lobby = small();
-    lobby.set(|config| (config.caps.per_address, config.caps.per_lobby, config.caps.total) = (1, 1, 1));
+    lobby.set(|config| (config.caps.per_address, config.caps.per_list, config.caps.total) = (1, 1, 1));
     lobby.set(|config| config.caps.lobbies = 1);
     lobby.register("203.0.113.9", &udp(1));
     assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Refreshed);
@@ -104,7 +104,7 @@ fn at_the_cap_registered_servers_can_refresh_change_and_move() {
 #[test]
 fn l8_at_the_cap_a_restarted_server_replaces_its_old_entry() {
     let mut lobby = small();
-    lobby.set(|config| (config.caps.per_address, config.caps.per_lobby, config.caps.total) = (1, 1, 1));
+    lobby.set(|config| (config.caps.per_address, config.caps.per_list, config.caps.total) = (1, 1, 1));
     lobby.set(|config| config.caps.lobbies = 1);
     lobby.register("203.0.113.9", &udp(1));
     assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Listed);
@@ -133,7 +133,7 @@ fn a_refused_registration_replaces_no_server() {
         lobby.register(address(n), &udp(10 + u128::from(n)).lobby(support::lobby(1)));
     }
     // It would replace server 1, but its lobby is full.
-    assert_eq!(lobby.register("203.0.113.9", &udp(3).lobby(support::lobby(1))), RegistrationOutcome::LobbyFull);
+    assert_eq!(lobby.register("203.0.113.9", &udp(3).lobby(support::lobby(1))), RegistrationOutcome::ListFull);
     assert_eq!(lobby.list().len(), 2);
 }
 
@@ -155,7 +155,7 @@ fn lower_caps_remove_no_server() {
     for n in 0..4 {
         lobby.register("203.0.113.9", &udp(n).port(n as u16 + 1));
     }
-    lobby.set(|config| (config.caps.per_address, config.caps.per_lobby, config.caps.total) = (1, 1, 1));
+    lobby.set(|config| (config.caps.per_address, config.caps.per_list, config.caps.total) = (1, 1, 1));
     assert_eq!(lobby.list().len(), 2);
     assert_eq!(lobby.register("203.0.113.9", &udp(0).port(1)), RegistrationOutcome::Refreshed);
     assert_eq!(lobby.register("203.0.113.9", &udp(1).port(2).players(1)), RegistrationOutcome::Changed);
@@ -180,7 +180,7 @@ fn w32_one_network_cannot_open_all_lobbies() {
     for n in 0..100 {
         assert_eq!(open(&mut lobby, format!("2001:db8:0:{n:x}::1"), n), RegistrationOutcome::Listed);
     }
-    assert_eq!(open(&mut lobby, "2001:db8:0:ffff::1".into(), 100), RegistrationOutcome::TooManyLobbies);
+    assert_eq!(open(&mut lobby, "2001:db8:0:ffff::1".into(), 100), RegistrationOutcome::TooManyLists);
     let one_more = udp(1_000).lobby(support::lobby(5));
     assert_eq!(lobby.register("2001:db8:0:ffff::1", &one_more), RegistrationOutcome::Listed, "one that is open");
     assert_eq!(open(&mut lobby, "2001:db8:1::1".into(), 100), RegistrationOutcome::Listed, "another network");
@@ -195,7 +195,7 @@ fn w32_named_lobbies_can_always_be_opened() {
     lobby.set(|config| config.named_lobbies = [LOBBY].into_iter().collect());
     let open = |lobby: &mut Lobby, n: u32| lobby.register(address(n), &udp(n.into()).lobby(support::lobby(n)));
     (0..3).for_each(|n| assert_eq!(open(&mut lobby, n), RegistrationOutcome::Listed));
-    assert_eq!(open(&mut lobby, 3), RegistrationOutcome::TooManyLobbies);
+    assert_eq!(open(&mut lobby, 3), RegistrationOutcome::TooManyLists);
     assert_eq!(lobby.register(address(4), &udp(4)), RegistrationOutcome::Listed);
     assert_eq!(lobby.stats().lobbies, 4);
 }

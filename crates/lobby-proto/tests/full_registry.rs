@@ -200,7 +200,7 @@ fn w45_forged_lobbies_do_not_shut_out_others() {
         assert!(outcome.is_listed(), "its lobby was there before: {outcome:?} in round {round}");
         let outcome = lobby.register(newcomer_from, &newcomer);
         if round == 0 {
-            assert_eq!(outcome, RegistrationOutcome::TooManyLobbies);
+            assert_eq!(outcome, RegistrationOutcome::TooManyLists);
         } else {
             assert!(outcome.is_listed(), "it has returned: {outcome:?} in round {round}");
         }
@@ -241,7 +241,7 @@ fn w85_a_registration_that_is_refused_in_the_end_evicts_none() {
     let mut lobby = lobby_of(1_000);
     lobby.set(|config| {
         config.caps.per_address = 2;
-        config.caps.per_lobby = 3;
+        config.caps.per_list = 3;
     });
     let here = ip("203.0.113.9");
     let refresh = |lobby: &mut Lobby| {
@@ -257,7 +257,7 @@ fn w85_a_registration_that_is_refused_in_the_end_evicts_none() {
         lobby.register(address(n), &udp(n.into()).lobby(full));
     }
     let late = udp(50).lobby(full).port(50);
-    assert_eq!(lobby.register(here, &late), RegistrationOutcome::LobbyFull);
+    assert_eq!(lobby.register(here, &late), RegistrationOutcome::ListFull);
     lobby.wait(secs(35));
     refresh(&mut lobby);
     assert_eq!(lobby.register(here, &late), RegistrationOutcome::AddressFull);

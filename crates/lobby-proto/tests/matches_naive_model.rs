@@ -7,10 +7,8 @@ use crate::naive;
 use crate::support;
 use naive::*;
 use proptest::prelude::*;
-use rallypoint_lobby_proto::{
-    CheckResult, CheckTarget, Event, ListedServer, RegistrationOutcome, Registry, SaveFileWriter,
-};
-use rallypoint_wire::lobby::{LobbyId, Transport};
+use rallypoint_lobby_proto::{CheckResult, Event, ListedServer, RegistrationOutcome, Registry, SaveFileWriter};
+use rallypoint_wire::lobby::{ListId, Transport};
 use std::{
     collections::BTreeSet,
     net::SocketAddr,
@@ -162,11 +160,10 @@ impl Both {
 
     /// The registry requests the checks that entries wait for, and those of listed servers whose result is outdated.
     fn take_checks(&mut self) {
-        let mut targets = BTreeSet::new();
+        let mut targets = std::collections::HashSet::new();
         while let Some(event) = self.registry.poll_event() {
             if let Event::Check(request) = event {
-                let CheckTarget { addr, kind } = request.target;
-                assert!(targets.insert((addr, kind as u8)), "one check per target");
+                assert!(targets.insert(request.target), "one check per target");
                 let model = &self.model;
                 assert!(model.under_way.iter().all(|(known, _)| *known != request.target), "one check per target");
                 assert_eq!(model.check_result(self.now, request.target), None, "the result is known");
@@ -223,7 +220,7 @@ impl Both {
     }
 }
 
-fn published_lines(registry: &Registry, lobby: LobbyId) -> Vec<String> {
+fn published_lines(registry: &Registry, lobby: ListId) -> Vec<String> {
     published(registry, lobby);
     let list = registry.lists().lobby(&lobby);
     let show = |listing: &Arc<ListedServer>| {

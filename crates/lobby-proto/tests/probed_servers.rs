@@ -16,6 +16,7 @@ fn watched(label: &str, ips: &[&str]) -> ProbedServer {
     ProbedServer {
         label: label.into(),
         origin: ListingOrigin::Watched,
+        door: None,
         lobby: LOBBY,
         ips: ips.iter().map(|text| ip(text)).collect(),
         port: 6969.try_into().unwrap(),

@@ -50,7 +50,7 @@ fn every_field_has_its_range() {
     assert_eq!(wrong(|config| config.lease = secs(86_401)), "lease");
     assert_eq!(wrong(|config| config.max_registration = 60), "max_registration");
     assert_eq!(wrong(|config| config.caps.per_address = 0), "caps.per_address");
-    assert_eq!(wrong(|config| config.caps.per_lobby = 0), "caps.per_lobby");
+    assert_eq!(wrong(|config| config.caps.per_list = 0), "caps.per_list");
     assert_eq!(wrong(|config| config.caps.total = 16_000_001), "caps.total");
     assert_eq!(wrong(|config| config.caps.lobbies = 0), "caps.lobbies");
     assert_eq!(wrong(|config| config.checks.timeout = ms(99)), "checks.timeout");

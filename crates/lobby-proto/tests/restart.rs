@@ -3,7 +3,7 @@
 use crate::support;
 use proptest::prelude::*;
 use rallypoint_lobby_proto::{
-    Ban, BanSubject, BannedServer, Config, RegistrationOutcome, RestoreError, SaveFileWriter,
+    Ban, BanSubject, Config, RegistrationOutcome, RestoreError, SaveFileWriter, UnlistedServer,
 };
 use rallypoint_wire::lobby::Transport;
 use support::*;
@@ -112,8 +112,12 @@ fn banned_and_private_servers_are_not_restored() {
     let mut lobby = full();
     lobby.list();
     let id = lobby.lists().lobby(&support::lobby(7)).servers().next().unwrap().public_id();
-    let server =
-        BanSubject::Server(BannedServer { id, name: String::new(), transport: Transport::Udp, addresses: Vec::new() });
+    let server = BanSubject::Server(UnlistedServer {
+        id,
+        name: String::new(),
+        transport: Transport::Udp,
+        addresses: Vec::new(),
+    });
     for (subject, left) in [(network, [1, 1]), (server, [2, 0])] {
         let bans = permanent([Ban { subject, reason: "spam".into(), until: None }]);
         let (mut again, count) = restarted(&lobby.save(), Config { bans, ..Config::default() });

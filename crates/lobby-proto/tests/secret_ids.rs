@@ -4,7 +4,7 @@ use crate::support;
 use rallypoint_announce::Announcer;
 use rallypoint_lobby_proto::{Config, Event, HashKeys, PublicId, RegistrationOutcome, Registry, SaveFileWriter};
 use rallypoint_machine::Machine;
-use rallypoint_wire::lobby::{LobbyId, Transport};
+use rallypoint_wire::lobby::{ListId, Transport};
 use std::fmt::Debug;
 use support::*;
 
@@ -92,8 +92,8 @@ fn l13_no_list_contains_the_id() {
     let server = udp(SECRET).key("protocol_id", [7; 16]);
     assert_eq!(lobby.register("203.0.113.9", &server), RegistrationOutcome::Listed);
     lobby.list();
-    let list = lobby.lists().lobby(&LobbyId::GANG_GARRISON_2);
-    let legacy = lobby.lists().legacy_reply(&rallypoint_wire::lobby::ProtocolId::from_bytes([7; 16]));
+    let list = lobby.lists().lobby(&ListId::GANG_GARRISON_2);
+    let legacy = lobby.legacy_reply(rallypoint_wire::lobby::ProtocolId::from_bytes([7; 16]));
     assert!(legacy.len() > 1);
     for bytes in [list.pieces().flatten().copied().collect(), legacy.to_vec()] {
         for part in SECRET.to_be_bytes().windows(4) {

@@ -2,6 +2,7 @@
 
 use crate::support;
 use rallypoint_lobby_proto::{CheckKind, CheckResult, CheckTarget, RegistrationOutcome};
+use rallypoint_wire::query::Protocol;
 use support::*;
 
 fn target(addr: &str, kind: CheckKind) -> CheckTarget {
@@ -13,8 +14,8 @@ fn e1_a_udp_server_with_x_query_is_listed_once_it_has_replied() {
     let mut lobby = Lobby::default();
     let server = udp(1).key("x-query", "bloodmasters");
     assert_eq!(lobby.register("203.0.113.9", &server), RegistrationOutcome::Checking);
-    assert_eq!(lobby.checks(), [target("203.0.113.9:8190", CheckKind::Bloodmasters)]);
-    lobby.report(target("203.0.113.9:8190", CheckKind::Bloodmasters), REACHABLE);
+    assert_eq!(lobby.checks(), [target("203.0.113.9:8190", CheckKind::Query(Protocol::Bloodmasters))]);
+    lobby.report(target("203.0.113.9:8190", CheckKind::Query(Protocol::Bloodmasters)), REACHABLE);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 udp server 1"]);
 }
 
@@ -23,7 +24,8 @@ fn e1_the_query_port_can_differ() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1).key("x-query", "session:45555"));
     lobby.register("2001:db8::9", &udp(1).key("x-query", "session:45555"));
-    let checks = ["203.0.113.9:45555", "[2001:db8::9]:45555"].map(|addr| target(addr, CheckKind::Session));
+    let checks =
+        ["203.0.113.9:45555", "[2001:db8::9]:45555"].map(|addr| target(addr, CheckKind::Query(Protocol::Session)));
     assert_eq!(lobby.checks(), checks);
     lobby.report(checks[0], CheckResult::Unreachable);
     lobby.report(checks[1], REACHABLE);

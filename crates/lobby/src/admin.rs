@@ -6,17 +6,17 @@ mod lifted;
 mod record;
 
 pub use audit::AuditEntry;
-pub use lifted::LiftedBans;
+pub use lifted::Lifts;
 pub use record::{AdminRecord, Note, StoredBan};
 
 use crate::{
-    cluster::{BanChange, BanDecision},
+    cluster::{BanChange, OperatorDecision},
     service::RegistryHandle,
     wall_clock::unix_now,
 };
 use arc_swap::{ArcSwap, Guard};
 use audit::AuditLog;
-use rallypoint_lobby_proto::{Ban, BanSubject, BannedServer};
+use rallypoint_lobby_proto::{Ban, BanSubject, UnlistedServer};
 use std::{
     fs, io,
     net::IpAddr,
@@ -38,14 +38,14 @@ const CHANGE_BACKLOG: usize = 1_024;
 /// following steps do not happen.
 ///
 /// ```
-/// use rallypoint_lobby::{LobbyOptions, LobbyService};
+/// use rallypoint_lobby::{DoorAddrs, LobbyOptions, LobbyService};
 /// use rallypoint_lobby_proto::{Ban, BanSubject};
 ///
 /// # let dir = std::env::temp_dir().join(format!("rallypoint-admin-example-{}", std::process::id()));
 /// # tokio::runtime::Runtime::new()?.block_on(async {
 /// let any_port = vec!["127.0.0.1:0".parse()?];
 /// let data_dir = Some(dir.clone());
-/// let options = LobbyOptions { listen: any_port, legacy: Vec::new(), data_dir, ..LobbyOptions::default() };
+/// let options = LobbyOptions { doors: DoorAddrs::lobby(any_port), data_dir, ..LobbyOptions::default() };
 /// let lobby = LobbyService::start(options, &tokio::runtime::Handle::current())?;
 ///
 /// let admin = lobby.admin().expect("the lobby has a data directory");
@@ -72,7 +72,7 @@ struct Inner {
     record: ArcSwap<AdminRecord>,
     audit: AuditLog,
     /// Bans that were added, changed or lifted here, for the other nodes of a cluster.
-    changes: broadcast::Sender<BanDecision>,
+    changes: broadcast::Sender<OperatorDecision>,
 }
 
 /// A change of the record: what it returns, and what has to be known of it elsewhere.
@@ -81,7 +81,7 @@ struct Change<T> {
     /// For the audit log.
     entries: Vec<AuditEntry>,
     /// For the other nodes of a cluster.
-    decisions: Vec<BanDecision>,
+    decisions: Vec<OperatorDecision>,
 }
 
 impl<T> Change<T> {
@@ -198,7 +198,7 @@ impl AdminStore {
     /// Removes a server from the list and bans it, and optionally its addresses, until the given time.
     pub async fn unlist(
         &self,
-        server: BannedServer,
+        server: UnlistedServer,
         ban_addresses: bool,
         reason: &str,
         until: SystemTime,
@@ -254,14 +254,14 @@ impl AdminStore {
     /// Subscribes to bans that are added, changed or lifted here, in the order in which they take effect. A subscriber that
     /// misses some finds them in the [`record`](Self::record).
     #[must_use]
-    pub fn subscribe(&self) -> broadcast::Receiver<BanDecision> {
+    pub fn subscribe(&self) -> broadcast::Receiver<OperatorDecision> {
         self.0.changes.subscribe()
     }
 
     /// Applies decisions of operators at other nodes of a cluster. They are not in the audit log, which each node keeps for its own
     /// operator's decisions. Those that were made before what is known here are left out: an operator may have decided without
     /// contact with the others. Returns the number of bans for which there was no room.
-    pub async fn apply_shared(&self, decisions: Vec<BanDecision>) -> Result<usize, AdminError> {
+    pub async fn apply_shared(&self, decisions: Vec<OperatorDecision>) -> Result<usize, AdminError> {
         let record = self.record();
         let has_news = decisions.iter().any(|decision| record.accepts(decision));
         drop(record);

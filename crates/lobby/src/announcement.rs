@@ -1,4 +1,4 @@
-//! Bloodmasters servers that announce themselves (L17): each is probed, and listed if it replies.
+//! Servers that announce themselves with no more than "I am here" (L17): each is probed, and listed if it replies.
 //!
 //! A server is probed at the address that the announcement came from and at no other, so an announcement cannot direct probes
 //! at third parties.
@@ -9,21 +9,19 @@ use crate::{
     watch::{WatchContext, WatchTarget, probed_server},
 };
 use rallypoint_limit::{Net, Quota, QuotaPermit, Rate, TokenBuckets};
-use rallypoint_lobby_proto::{ListingOrigin, ProbedOutcome, ProbedServer, RegistrationOutcome};
+use rallypoint_lobby_proto::{
+    ListingOrigin, ProbedOutcome, ProbedServer, RegistrationOutcome,
+    doors::{AnnouncedQuery, Door},
+};
 use rallypoint_query_proto::{Probe, ProbeOutcome, Protocol};
-use rallypoint_wire::lobby::LobbyId;
 use std::{
     collections::HashSet,
     net::{IpAddr, SocketAddr},
     num::NonZeroU16,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Instant,
 };
 use thiserror::Error;
-
-/// How long an announcement keeps a server listed. Servers announce themselves every 60 seconds, so one announcement may be
-/// lost.
-const LEASE: Duration = Duration::from_secs(150);
 
 /// Announcements per network (/24 or /56): ten times what a hoster with 60 servers there needs.
 const NETWORK_RATE: Rate = Rate::per_minute(600, 600);
@@ -88,7 +86,13 @@ impl Announcements {
     }
 
     /// Probes a server that announced itself, and lists it if it replies.
-    pub async fn handle(&self, ip: IpAddr, port: NonZeroU16, is_exempt: bool) -> Result<(), AnnouncementError> {
+    pub async fn handle(
+        &self,
+        door: &'static Door,
+        ip: IpAddr,
+        port: NonZeroU16,
+        is_exempt: bool,
+    ) -> Result<(), AnnouncementError> {
         if !is_exempt && self.is_over_rate(ip) {
             return Err(AnnouncementError::RateLimited);
         }
@@ -96,7 +100,7 @@ impl Announcements {
         // A task of its own completes even if the server closes its connection.
         let context = self.context.clone();
         let probe = tokio::spawn(async move {
-            let was_handled = probe_and_list(&context, ip, port).await;
+            let was_handled = probe_and_list(&context, door, ip, port).await;
             drop(pending);
             was_handled
         });
@@ -121,11 +125,12 @@ impl Announcements {
 }
 
 /// Probes a server and lists it if it replies. Returns whether the probe could be made.
-async fn probe_and_list(context: &WatchContext, ip: IpAddr, port: NonZeroU16) -> bool {
+async fn probe_and_list(context: &WatchContext, door: &'static Door, ip: IpAddr, port: NonZeroU16) -> bool {
+    let Some(AnnouncedQuery { protocol, list, lease }) = door.query else { return true };
+    let Ok(protocol) = protocol.parse::<Protocol>() else { return true };
     if context.registry.precheck_announced(ip, port).await.is_some() {
         return true;
     }
-    let protocol = Protocol::Bloodmasters;
     let probe = Probe::new((ip, port.get()).into(), protocol.info());
     let reply = match context.pool.probe(probe, ProbeReason::Requested).await {
         Some(ProbeOutcome::Answered(reply)) => reply,
@@ -137,15 +142,29 @@ async fn probe_and_list(context: &WatchContext, ip: IpAddr, port: NonZeroU16) ->
         }
         None => return false,
     };
-    let target = WatchTarget { host: ip.to_string(), port, protocol, lobby: LobbyId::BLOODMASTERS };
+    let target = WatchTarget { host: ip.to_string(), port, protocol, lobby: list };
     let server = ProbedServer {
         // The operator may watch the same server: that is another entry.
         label: format!("announced {target}"),
-        ..probed_server(&reply, ListingOrigin::Announced, &target, vec![ip], LEASE)
+        door: Some(door),
+        ..probed_server(&reply, ListingOrigin::Announced, &target, vec![ip], lease)
     };
     if let Some(ProbedOutcome::Listed(id)) = context.registry.list_probed(server).await {
         let info = Some(Arc::new(reply.info));
         context.feed.report(VerificationResult { info, ..VerificationResult::new(id, Verification::Verified) }).await;
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rallypoint_lobby_proto::doors::DOORS;
+
+    #[test]
+    fn every_door_names_a_query_protocol_that_exists() {
+        for query in DOORS.iter().filter_map(|door| door.query) {
+            assert!(query.protocol.parse::<Protocol>().is_ok(), "{}", query.protocol);
+        }
+    }
 }

@@ -29,8 +29,7 @@ pub(crate) async fn check(request: CheckRequest, sent: &AtomicU64) -> io::Result
             Ok(connected) => connected.map(|_| true),
             Err(_elapsed) => Ok(false),
         },
-        CheckKind::Bloodmasters => query(addr, Protocol::Bloodmasters, request.timeout, sent).await,
-        CheckKind::Session => query(addr, Protocol::Session, request.timeout, sent).await,
+        CheckKind::Query(protocol) => query(addr, protocol, request.timeout, sent).await,
     };
     match is_reachable {
         Ok(true) => Ok(CheckResult::Reachable(began.elapsed())),
@@ -75,7 +74,8 @@ mod tests {
     use rallypoint_lobby_proto::CheckTarget;
     use std::net::{TcpListener, UdpSocket};
 
-    const KINDS: [CheckKind; 3] = [CheckKind::Connect, CheckKind::Bloodmasters, CheckKind::Session];
+    const QUERIES: [CheckKind; 2] = [CheckKind::Query(Protocol::Bloodmasters), CheckKind::Query(Protocol::Session)];
+    const KINDS: [CheckKind; 3] = [CheckKind::Connect, QUERIES[0], QUERIES[1]];
 
     fn request(addr: SocketAddr, kind: CheckKind) -> CheckRequest {
         CheckRequest { target: CheckTarget { addr, kind }, timeout: Duration::from_secs(5) }
@@ -96,7 +96,7 @@ mod tests {
         let silent = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let sent = AtomicU64::new(0);
         let refused = async {
-            for kind in [CheckKind::Bloodmasters, CheckKind::Session] {
+            for kind in QUERIES {
                 let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
                 assert_eq!(check(request(closed, kind), &sent).await.unwrap(), CheckResult::Refused, "{kind:?}");
             }
@@ -109,7 +109,7 @@ mod tests {
         tokio::select! {
             biased;
             () = refused => {}
-            _ = check(request(silent.local_addr().unwrap(), CheckKind::Session), &sent) => panic!("there is no reply"),
+            _ = check(request(silent.local_addr().unwrap(), CheckKind::Query(Protocol::Session)), &sent) => panic!("there is no reply"),
             () = queried_twice => panic!("the refusal was not noticed before the next query"),
         }
     }

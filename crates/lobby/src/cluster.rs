@@ -3,6 +3,7 @@
 use crate::{AllOutcomes, NodeLatency, ProbeReport, VerificationResult, service::RegistryHandle, table::ServerFeed};
 use arc_swap::ArcSwapOption;
 use rallypoint_lobby_proto::{Ban, BanSubject, CheckRequest, CheckResult, PublicId, Registry};
+use serde::{Deserialize, Serialize};
 use std::{
     fmt, io,
     net::IpAddr,
@@ -152,15 +153,17 @@ impl ClusterStatus {
 
 /// A decision of an operator about a ban.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BanDecision {
+pub struct OperatorDecision {
     /// The decision.
     pub change: BanChange,
     /// When it was decided, in milliseconds since 1970.
     pub since: u64,
 }
 
-/// A ban that an operator added, changed or lifted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A ban that an operator added, changed or lifted. In JSON, as the nodes of a cluster share it, it is an object such as
+/// `{"put":{"network":"203.0.113.0/24","reason":"spam","until":null}}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum BanChange {
     /// It was added, or replaces the one with the same subject.
     Put(Ban),

@@ -4,12 +4,13 @@
 //! [`LobbyService`] runs a [`Registry`](rallypoint_lobby_proto::Registry) on sockets.
 //!
 //! ```
-//! use rallypoint_lobby::{LobbyOptions, LobbyService};
+//! use rallypoint_lobby::{DoorAddrs, LobbyOptions, LobbyService};
+//! use rallypoint_lobby_proto::doors::LOBBY;
 //!
 //! let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-//! let options = LobbyOptions { listen: vec!["127.0.0.1:0".parse()?], legacy: Vec::new(), ..LobbyOptions::default() };
+//! let options = LobbyOptions { doors: DoorAddrs::lobby(vec!["127.0.0.1:0".parse()?]), ..LobbyOptions::default() };
 //! let lobby = LobbyService::start(options, runtime.handle())?;
-//! println!("servers register at {}", lobby.local_addrs().lobby[0]);
+//! println!("servers register at {}", lobby.local_addrs()[&LOBBY][0]);
 //! assert_eq!(lobby.stats().listed, 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -27,6 +28,7 @@ mod announcement;
 mod check;
 mod cluster;
 mod data_dir;
+mod door_addrs;
 mod latency;
 mod list;
 mod log_throttle;
@@ -41,19 +43,20 @@ mod verify;
 mod wall_clock;
 mod watch;
 
-pub use admin::{AdminError, AdminFileError, AdminRecord, AdminStore, AuditEntry, LiftedBans, Note, StoredBan};
+pub use admin::{AdminError, AdminFileError, AdminRecord, AdminStore, AuditEntry, Lifts, Note, StoredBan};
 pub use announcement::AnnouncementError;
 pub use cluster::{
-    BanChange, BanDecision, BoxFuture, CheckCoordinator, ClusterLink, ClusterNodeStatus, ClusterProblem, ClusterStatus,
-    NodeIdentity, Peers,
+    BanChange, BoxFuture, CheckCoordinator, ClusterLink, ClusterNodeStatus, ClusterProblem, ClusterStatus,
+    NodeIdentity, OperatorDecision, Peers,
 };
+pub use door_addrs::DoorAddrs;
 pub use list::{ListLimits, ListStats};
 pub use log_throttle::LogThrottle;
 pub use masked_addr::MaskedAddr;
 pub use memory::default_memory_cap;
 pub use probe::ProbePool;
 pub use probe_report::{AllOutcomes, FailedCheckAge, NodeLatency, NodeOutcome, ProbeReport};
-pub use service::{ListenAddrs, LobbyEvents, LobbyOptions, LobbyService, LobbyStartError, SaveStats, SocketStats};
+pub use service::{LobbyEvents, LobbyOptions, LobbyService, LobbyStartError, SaveStats, SocketStats};
 pub use table::{
     FoldedTexts, PUBLISH_INTERVAL, ServerFeed, ServerRecord, ServerTable, Subscription, TableChange, TableScope,
     TableSnapshot, TableUpdate, Totals,

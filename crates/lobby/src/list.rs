@@ -1,29 +1,33 @@
-//! The list service: TCP (L14, L16).
+//! The list service: TCP (L14).
 //!
 //! A client sends a request of a few bytes and gets a prepared reply. Most of the code handles the other clients: those that
 //! send nothing, read slowly or send more than they should, and too many connections of any kind.
 
-mod connection_table;
 mod counters;
 mod drain_queue;
 mod exchange;
+mod held_memory;
+mod open_connection;
 mod reply;
 mod reply_files;
 
 pub use counters::ListStats;
-pub(crate) use exchange::ListProtocol;
 pub(crate) use reply_files::MAX_REPLY_FILES;
 
 use crate::LogThrottle;
-use connection_table::{ConnectionGuard, ConnectionTable};
 use counters::Counters;
 use drain_queue::DrainQueue;
 use exchange::{Exchange, Phase, Step};
-use rallypoint_lobby_proto::PublishedLists;
+use open_connection::{ConnectionGuard, OpenConnections};
+use rallypoint_lobby_proto::{
+    PublishedLists,
+    doors::{Door, RequestDoor},
+};
 use rallypoint_udp::{AsyncListener, AsyncSocket, clock, is_shortage};
 use reply::ReplySource;
 use socket2::{Domain, Socket, Type};
 use std::{
+    collections::BTreeMap,
     io,
     net::SocketAddr,
     sync::Arc,
@@ -86,7 +90,7 @@ pub(crate) struct ListService {
 struct Shared {
     replies: ReplySource,
     limits: ListLimits,
-    connections: Arc<ConnectionTable>,
+    connections: OpenConnections,
     drain_queue: DrainQueue,
     counters: Counters,
 }
@@ -119,23 +123,23 @@ pub(crate) fn listen(addr: SocketAddr) -> io::Result<Socket> {
 impl ListService {
     /// Starts serving the lists on listening sockets. Popular replies are kept in files of at most `file_bytes` together.
     pub fn start(
-        sockets: Vec<(Socket, ListProtocol)>,
+        sockets: Vec<(Socket, &'static Door)>,
         lists: Arc<PublishedLists>,
         limits: ListLimits,
         file_bytes: usize,
         runtime: &Handle,
     ) -> io::Result<Self> {
         let _entered = runtime.enter();
-        let sockets = sockets.into_iter().map(|(socket, protocol)| Ok((AsyncListener::new(socket)?, protocol)));
+        let sockets = with_request_doors(sockets).map(|(socket, door)| Ok((AsyncListener::new(socket)?, door)));
         let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
         let shared = Arc::new(Shared {
             replies: ReplySource::new(lists, file_bytes),
-            connections: Arc::new(ConnectionTable::new(&limits)),
+            connections: OpenConnections::new(&limits),
             limits,
             drain_queue: DrainQueue::default(),
             counters: Counters::default(),
         });
-        let accept = |(socket, protocol)| runtime.spawn(accept(socket, protocol, shared.clone()));
+        let accept = |(socket, door)| runtime.spawn(accept(socket, door, shared.clone()));
         let listeners = sockets.into_iter().map(accept).collect();
         let drain_task = runtime.spawn(drain_connections(shared.clone()));
         Ok(Self { shared, listeners, drain_task })
@@ -172,13 +176,22 @@ impl Drop for ListService {
     }
 }
 
+/// Each socket with what its clients request. The sockets of one door share it.
+fn with_request_doors(sockets: Vec<(Socket, &'static Door)>) -> impl Iterator<Item = (Socket, Arc<dyn RequestDoor>)> {
+    let mut doors = BTreeMap::<&str, Arc<dyn RequestDoor>>::new();
+    sockets.into_iter().filter_map(move |(socket, door)| {
+        let start = door.sockets.as_ref()?.requests?;
+        Some((socket, Arc::clone(doors.entry(door.name).or_insert_with(|| start().into()))))
+    })
+}
+
 /// Accepts connections until the task is aborted.
-async fn accept(listener: AsyncListener, protocol: ListProtocol, shared: Arc<Shared>) {
+async fn accept(listener: AsyncListener, door: Arc<dyn RequestDoor>, shared: Arc<Shared>) {
     let mut shortage = LogThrottle::default();
     loop {
         for _ in 0..ACCEPT_BURST {
             match listener.accept().await {
-                Ok((socket, from)) => shared.handle_connection(socket, from, protocol),
+                Ok((socket, from)) => shared.handle_connection(socket, from, &door),
                 Err(error) if is_shortage(&error) => {
                     if let Some(times) = shortage.record(clock::now()) {
                         tracing::warn!(%error, times, "cannot accept list connections: trying again");
@@ -224,19 +237,19 @@ fn reset_on_close(socket: &Socket) {
 
 impl Shared {
     /// Starts serving a new connection.
-    fn handle_connection(self: &Arc<Self>, socket: Socket, from: SocketAddr, protocol: ListProtocol) {
+    fn handle_connection(self: &Arc<Self>, socket: Socket, from: SocketAddr, door: &Arc<dyn RequestDoor>) {
         self.counters.accepted();
         let socket = Arc::new(socket);
         let now = clock::now();
-        let Ok(guard) = self.connections.admit(&socket, from.ip(), now) else {
+        let Some(guard) = self.connections.admit(&socket, from.ip(), now) else {
             return self.counters.refused();
         };
-        let mut connection = Connection { socket, exchange: Exchange::new(protocol, now), guard };
+        let mut connection = Connection { socket, exchange: Exchange::new(Arc::clone(door), now), guard };
         // Many requests have arrived by now, and most replies fit into the system's send buffer: such a client is served
         // without registering the socket.
         let mut step = Step::Again;
         while step == Step::Again && connection.exchange.phase() != Phase::Drain {
-            // The table has to know each phase before the next one begins: a shutdown closes connections without a request.
+            // The limits have to know each phase before the next one begins: a shutdown closes connections without a request.
             step = self.advance(&mut connection);
         }
         match step {
@@ -283,14 +296,14 @@ impl Shared {
         }
     }
 
-    /// Continues the exchange without waiting, and updates the connection's entry in the table.
+    /// Continues the exchange without waiting, and updates what the limits know of the connection.
     fn advance(&self, connection: &mut Connection) -> Step {
         let step = connection.exchange.advance(&connection.socket, &self.replies, &self.counters);
         self.record(connection, step);
         step
     }
 
-    /// Updates the connection's entry in the table after a step.
+    /// Updates what the limits know of the connection after a step.
     fn record(&self, Connection { exchange, guard, .. }: &mut Connection, step: Step) {
         guard.set_phase(exchange.phase(), exchange.since());
         match (step, exchange.reply()) {

@@ -9,7 +9,7 @@ const MAX_DEFAULT: usize = 2 << 30;
 const MIN_DEFAULT: usize = 16 << 20;
 
 /// The default of [`Caps::memory`](rallypoint_lobby_proto::Caps::memory) on this machine: a quarter of the memory that this
-/// process can use, at most 2 GiB.
+/// process can use in whole MiB, at most 2 GiB.
 #[must_use]
 pub fn default_memory_cap() -> usize {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
@@ -19,7 +19,7 @@ pub fn default_memory_cap() -> usize {
 }
 
 fn cap(memory: Option<usize>) -> usize {
-    memory.map_or(MAX_DEFAULT, |memory| (memory / 4).clamp(MIN_DEFAULT, MAX_DEFAULT))
+    memory.map_or(MAX_DEFAULT, |memory| (memory / 4).clamp(MIN_DEFAULT, MAX_DEFAULT) >> 20 << 20)
 }
 
 /// The memory of the machine according to `/proc/meminfo`, in bytes.

@@ -1,6 +1,7 @@
 //! The lobby as a service: registry, sockets, list service, checks, probes and the saved list.
 
 mod bind;
+mod datagram_doors;
 mod descriptors;
 mod error;
 mod event_batches;
@@ -21,11 +22,12 @@ pub use options::LobbyOptions;
 pub use save::SaveStats;
 
 use crate::{
-    AdminStore, AllOutcomes, ClusterLink, ClusterStatus, ListStats, NodeOutcome, announcement::AnnouncementError,
-    list::ListService, table::ServerFeed, watch::WatchTarget,
+    AdminStore, AllOutcomes, ClusterLink, ClusterStatus, DoorAddrs, ListStats, NodeOutcome,
+    announcement::AnnouncementError, list::ListService, table::ServerFeed, watch::WatchTarget,
 };
 use descriptors::Descriptors;
 use probing::Probing;
+use rallypoint_lobby_proto::doors::{Door, DoorStats};
 use rallypoint_lobby_proto::{Config, ListSnapshot, PublishedLists, RecentOutcome, RegistryConfigError, RegistryStats};
 use rallypoint_query_proto::ProberStats;
 use rallypoint_udp::{EventLoopThread, UdpSocket};
@@ -38,7 +40,7 @@ use std::{
     },
     time::Duration,
 };
-use thread::LobbyThread;
+use thread::{LobbyThread, SharedDoorStats};
 use tokio::{runtime::Handle, sync::broadcast, task::AbortHandle};
 
 /// Time that list replies have to complete during a shutdown.
@@ -48,13 +50,14 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// is dropped.
 ///
 /// ```
-/// use rallypoint_lobby::{LobbyOptions, LobbyService};
+/// use rallypoint_lobby::{DoorAddrs, LobbyOptions, LobbyService};
+/// use rallypoint_lobby_proto::doors::LOBBY;
 ///
 /// # tokio::runtime::Runtime::new()?.block_on(async {
 /// let any_port = vec!["127.0.0.1:0".parse()?];
-/// let options = LobbyOptions { listen: any_port, legacy: Vec::new(), ..LobbyOptions::default() };
+/// let options = LobbyOptions { doors: DoorAddrs::lobby(any_port), ..LobbyOptions::default() };
 /// let lobby = LobbyService::start(options, &tokio::runtime::Handle::current())?;
-/// println!("serving at {}, UDP and TCP", lobby.local_addrs().lobby[0]);
+/// println!("serving at {}, UDP and TCP", lobby.local_addrs()[&LOBBY][0]);
 /// lobby.shutdown().await;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # })?;
@@ -65,7 +68,8 @@ pub struct LobbyService(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    addrs: ListenAddrs,
+    addrs: DoorAddrs,
+    door_stats: SharedDoorStats,
     sockets: Vec<Arc<UdpSocket>>,
     lists: Arc<PublishedLists>,
     registry: RegistryHandle,
@@ -87,15 +91,6 @@ struct Inner {
     node_name: Option<Arc<str>>,
     /// `None` after a shutdown.
     thread: Mutex<Option<EventLoopThread<LobbyThread>>>,
-}
-
-/// Addresses that a lobby listens on, both UDP and TCP: the actual ports, also where port 0 was configured.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListenAddrs {
-    /// Addresses of the lobby.
-    pub lobby: Vec<SocketAddr>,
-    /// Addresses of the legacy lobby (L16).
-    pub legacy: Vec<SocketAddr>,
 }
 
 /// Counters of a UDP socket.
@@ -120,9 +115,9 @@ impl LobbyService {
         start::start(options, runtime)
     }
 
-    /// The addresses that the lobby listens on.
+    /// The addresses that the doors listen on: the actual ports, also where port 0 was configured.
     #[must_use]
-    pub fn local_addrs(&self) -> &ListenAddrs {
+    pub fn local_addrs(&self) -> &DoorAddrs {
         &self.0.addrs
     }
 
@@ -149,6 +144,12 @@ impl LobbyService {
     #[must_use]
     pub fn stats(&self) -> RegistryStats {
         self.0.registry.stats()
+    }
+
+    /// Counters of the doors that answer over UDP, at most a quarter of a second old.
+    #[must_use]
+    pub fn door_stats(&self) -> Arc<Vec<(&'static Door, DoorStats)>> {
+        self.0.door_stats.load_full()
     }
 
     /// Counters of the list service.
@@ -182,7 +183,7 @@ impl LobbyService {
         self.0.check_bytes.load(Relaxed)
     }
 
-    /// Counters of the UDP sockets, those of the legacy lobby last.
+    /// Counters of the UDP sockets, in the order of the doors.
     #[must_use]
     pub fn socket_stats(&self) -> Vec<SocketStats> {
         let stats = |socket: &Arc<UdpSocket>| SocketStats {
@@ -239,16 +240,17 @@ impl LobbyService {
         }
     }
 
-    /// Handles the announcement of a Bloodmasters server that arrived over HTTP (L17): the server is probed at this address,
-    /// and listed if it replies. Exempt servers are not rate limited.
+    /// Handles an announcement that arrived at a door over HTTP and says only "I am here" (L17): the server is probed at this
+    /// address, and listed if it replies. Exempt servers are not rate limited.
     pub async fn handle_announcement(
         &self,
+        door: &'static Door,
         ip: IpAddr,
         port: NonZeroU16,
         is_exempt: bool,
     ) -> Result<(), AnnouncementError> {
         let probing = self.0.probing.as_ref().ok_or(AnnouncementError::Disabled)?;
-        probing.announcements.handle(ip, port, is_exempt).await
+        probing.announcements.handle(door, ip, port, is_exempt).await
     }
 
     /// The bans and notes that the operator has added at run time; `None` if the lobby has no data directory.

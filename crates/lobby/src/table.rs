@@ -29,7 +29,7 @@ use latencies::Latencies;
 use probe_results::ProbeResults;
 use rallypoint_limit::Site;
 use rallypoint_lobby_proto::{Event, ListSnapshot, ListedServer, PublicId, UnlistReason};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use shards::{Shards, position};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -86,7 +86,7 @@ pub struct ServerTable {
     clock: WallClock,
     shards: Shards,
     totals: Totals,
-    lobbies: Arc<BTreeMap<LobbyId, Totals>>,
+    lobbies: Arc<BTreeMap<ListId, Totals>>,
     published: Arc<TableSnapshot>,
     /// Servers that differ from the published snapshot; with the reason for those that left.
     touched: HashMap<PublicId, Option<UnlistReason>>,

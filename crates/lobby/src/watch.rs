@@ -14,7 +14,7 @@ use crate::{
 };
 use rallypoint_lobby_proto::{ListingOrigin, ProbedOutcome, PublicId};
 use rallypoint_query_proto::{Probe, ProbeOutcome, Protocol, QueryReply};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::{
     collections::HashMap,
     fmt,
@@ -47,13 +47,13 @@ const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 /// ```
 /// use rallypoint_lobby::WatchTarget;
 /// use rallypoint_query_proto::Protocol;
-/// use rallypoint_wire::lobby::LobbyId;
+/// use rallypoint_wire::lobby::ListId;
 ///
 /// let target = WatchTarget {
 ///     host: "example.org".into(),
 ///     port: 6969.try_into()?,
 ///     protocol: Protocol::Bloodmasters,
-///     lobby: LobbyId::BLOODMASTERS,
+///     lobby: ListId::BLOODMASTERS,
 /// };
 /// assert_eq!(target.to_string(), "bloodmasters://example.org:6969");
 /// # Ok::<(), std::num::TryFromIntError>(())
@@ -67,7 +67,7 @@ pub struct WatchTarget {
     /// Query protocol.
     pub protocol: Protocol,
     /// Lobby in which the server is listed.
-    pub lobby: LobbyId,
+    pub lobby: ListId,
 }
 
 /// The URL of the server: `bloodmasters://example.org:6969`.

@@ -9,7 +9,7 @@ use rallypoint_announce::{AnnounceConfig, AnnounceThread, Occupancy};
 fn an_announced_server_is_listed_updated_and_removed() {
     let lobby = Lobby::start(options());
     let mut config = AnnounceConfig::new("announced", 8_190.try_into().unwrap());
-    config.lobby_id = common::LOBBY;
+    config.list_id = common::LOBBY;
     config.lobbies = vec![lobby.addr().into()];
     let announce = AnnounceThread::start(config).unwrap();
     lobby.wait_until_listed(&["announced"]);

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{Lobby, server};
-use rallypoint_lobby::{AdminStore, BanChange, BanDecision, LobbyOptions};
+use rallypoint_lobby::{AdminStore, BanChange, LobbyOptions, OperatorDecision};
 use rallypoint_lobby_proto::{Ban, BanSubject};
 use std::{net::IpAddr, path::Path};
 
@@ -22,7 +22,7 @@ fn ban(reason: &str) -> Ban {
 }
 
 fn apply(lobby: &Lobby, admin: &AdminStore, change: BanChange, since: u64) {
-    assert_eq!(lobby.runtime.block_on(admin.apply_shared(vec![BanDecision { change, since }])).unwrap(), 0);
+    assert_eq!(lobby.runtime.block_on(admin.apply_shared(vec![OperatorDecision { change, since }])).unwrap(), 0);
 }
 
 fn reasons(admin: &AdminStore) -> Vec<String> {

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{Lobby, connect, eventually, options, read_all, request};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::io::Write;
 
 #[test]
@@ -21,7 +21,7 @@ fn l14_a_connection_with_another_protocol_is_closed_without_a_reply() {
 #[test]
 fn l14_the_list_of_an_unknown_lobby_is_empty() {
     let lobby = Lobby::start(options());
-    assert_eq!(common::fetch(lobby.addr(), &request(LobbyId::from_bytes([9; 16]))), [0; 4]);
+    assert_eq!(common::fetch(lobby.addr(), &request(ListId::from_bytes([9; 16]))), [0; 4]);
     lobby.shutdown();
 }
 

@@ -4,6 +4,7 @@ use crate::common;
 
 use common::{Lobby, any_v4, any_v6, eventually, options, send};
 use rallypoint_lobby::LobbyOptions;
+use rallypoint_lobby_proto::doors::LEGACY;
 use rallypoint_wire::{
     legacy::{Counts, Info, ListRequest, Registration, entries, protocol_of_version},
     lobby::Transport,
@@ -11,7 +12,7 @@ use rallypoint_wire::{
 use std::io::Write;
 
 fn lobby() -> Lobby {
-    let mut options = LobbyOptions { legacy: vec![any_v4(), any_v6()], ..options() };
+    let mut options = LobbyOptions { doors: common::doors(vec![any_v4(), any_v6()]), ..options() };
     options.registry.checks.enabled = false;
     Lobby::start(options)
 }
@@ -34,7 +35,7 @@ fn legacy_names(reply: &[u8]) -> Vec<String> {
 #[test]
 fn l16_legacy_and_modern_servers_are_in_both_lists() {
     let lobby = lobby();
-    let [legacy_v4, legacy_v6] = lobby.local_addrs().legacy[..] else { panic!("two addresses") };
+    let [legacy_v4, legacy_v6] = lobby.local_addrs()[&LEGACY][..] else { panic!("two addresses") };
     assert_eq!(common::fetch(legacy_v4, &[41]), [0]);
     send(legacy_v4, &legacy_server(b"old"));
     lobby.wait_until_listed(&["old"]);
@@ -56,7 +57,7 @@ fn l16_legacy_and_modern_servers_are_in_both_lists() {
 #[test]
 fn l16_a_request_may_arrive_in_parts_and_be_followed_by_other_bytes() {
     let lobby = lobby();
-    let legacy = lobby.local_addrs().legacy[0];
+    let legacy = lobby.local_addrs()[&LEGACY][0];
     send(legacy, &legacy_server(b"old"));
     eventually("the server is listed", || legacy_names(&common::fetch(legacy, b"\x29more")) == ["old"]);
     let mut request = Vec::new();

@@ -8,8 +8,8 @@ use common::{
     names, request,
 };
 use rallypoint_lobby::{AnnouncementError, LobbyOptions, Verification};
-use rallypoint_lobby_proto::{Ban, BanList, BanSubject, ListingOrigin};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_lobby_proto::{Ban, BanList, BanSubject, ListingOrigin, doors::BLOODMASTERS};
+use rallypoint_wire::lobby::ListId;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket},
     time::{Instant, SystemTime},
@@ -22,11 +22,16 @@ fn options() -> LobbyOptions {
 }
 
 fn announce(lobby: &Lobby, addr: SocketAddr, is_exempt: bool) -> Result<(), AnnouncementError> {
-    lobby.runtime.block_on(lobby.handle_announcement(addr.ip(), addr.port().try_into().unwrap(), is_exempt))
+    lobby.runtime.block_on(lobby.handle_announcement(
+        &BLOODMASTERS,
+        addr.ip(),
+        addr.port().try_into().unwrap(),
+        is_exempt,
+    ))
 }
 
 fn listed_names(lobby: &Lobby) -> Vec<String> {
-    names(&fetch(lobby.addr(), &request(LobbyId::BLOODMASTERS)))
+    names(&fetch(lobby.addr(), &request(ListId::BLOODMASTERS)))
 }
 
 /// Code of the last outcome, and whether it is about this server.

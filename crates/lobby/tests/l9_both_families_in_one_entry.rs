@@ -3,13 +3,14 @@
 use crate::common;
 
 use common::{Lobby, any_v4, any_v6, eventually, options, send, server, unregistration};
-use rallypoint_lobby::LobbyOptions;
+use rallypoint_lobby::{DoorAddrs, LobbyOptions};
+use rallypoint_lobby_proto::doors::LOBBY;
 use rallypoint_wire::lobby::blocks;
 
 #[test]
 fn l9_registrations_over_both_families_are_one_entry() {
-    let lobby = Lobby::start(LobbyOptions { listen: vec![any_v4(), any_v6()], ..options() });
-    let [v4, v6] = lobby.local_addrs().lobby[..] else { panic!("two addresses") };
+    let lobby = Lobby::start(LobbyOptions { doors: DoorAddrs::lobby(vec![any_v4(), any_v6()]), ..options() });
+    let [v4, v6] = lobby.local_addrs()[&LOBBY][..] else { panic!("two addresses") };
     send(v4, &server("one"));
     lobby.wait_until_listed(&["one"]);
     send(v6, &server("one"));

@@ -37,15 +37,14 @@ impl GameServer {
             max_players: Some(24),
             ..ServerInfo::default()
         });
-        let addr = server.local_addrs().next().unwrap();
+        let addr = server.local_addrs()[0];
         let is_done = Arc::new(AtomicBool::new(false));
         let done = Arc::clone(&is_done);
         let thread = std::thread::spawn(move || {
             let mut joined = 0;
-            let mut message = Vec::new();
             while !done.load(Ordering::Relaxed) {
                 server.poll();
-                while server.next_event(&mut message).is_some() {
+                while server.next_event().is_some() {
                     joined += 1;
                 }
                 server.wait(Duration::from_millis(10));

@@ -3,7 +3,8 @@
 use crate::common;
 
 use common::{Lobby, options};
-use rallypoint_lobby::{LobbyOptions, LobbyService};
+use rallypoint_lobby::{DoorAddrs, LobbyOptions, LobbyService};
+use rallypoint_lobby_proto::doors::LEGACY;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
 fn error(options: LobbyOptions) -> String {
@@ -27,7 +28,7 @@ fn a_tcp_port_in_use() {
     let taken = TcpListener::bind(common::any_v4()).unwrap();
     let addr = taken.local_addr().unwrap();
     let expected = format!("TCP {addr} is used by another program: stop that program, or choose another port");
-    assert_eq!(error(LobbyOptions { listen: vec![addr], ..options() }), expected);
+    assert_eq!(error(LobbyOptions { doors: DoorAddrs::lobby(vec![addr]), ..options() }), expected);
 }
 
 #[test]
@@ -40,7 +41,7 @@ fn a_udp_port_in_use() {
             continue;
         }
         let expected = format!("UDP {addr} is used by another program: stop that program, or choose another port");
-        assert_eq!(error(LobbyOptions { legacy: vec![addr], ..options() }), expected);
+        assert_eq!(error(LobbyOptions { doors: common::doors(vec![addr]), ..options() }), expected);
         return;
     }
 }
@@ -48,7 +49,10 @@ fn a_udp_port_in_use() {
 #[test]
 fn a_port_of_another_lobby() {
     let lobby = Lobby::start(options());
-    assert!(error(LobbyOptions { listen: vec![lobby.addr()], ..options() }).contains("is used by another program"));
+    assert!(
+        error(LobbyOptions { doors: DoorAddrs::lobby(vec![lobby.addr()]), ..options() })
+            .contains("is used by another program")
+    );
     lobby.shutdown();
 }
 
@@ -56,13 +60,13 @@ fn a_port_of_another_lobby() {
 fn an_address_of_another_machine() {
     let addr: SocketAddr = "192.0.2.1:0".parse().unwrap();
     let expected = "this machine does not have the address 192.0.2.1: choose one that it has";
-    assert_eq!(error(LobbyOptions { listen: vec![addr], ..options() }), expected);
+    assert_eq!(error(LobbyOptions { doors: DoorAddrs::lobby(vec![addr]), ..options() }), expected);
 }
 
 #[test]
 fn no_address() {
     let expected = "there is no address to listen on";
-    assert_eq!(error(LobbyOptions { listen: vec![], ..options() }), expected);
+    assert_eq!(error(LobbyOptions { doors: DoorAddrs::lobby(vec![]), ..options() }), expected);
 }
 
 #[test]
@@ -84,8 +88,8 @@ fn an_invalid_configuration() {
 
 #[test]
 fn udp_and_tcp_have_the_same_port() {
-    let lobby = Lobby::start(LobbyOptions { legacy: vec![common::any_v6()], ..options() });
-    for addr in [lobby.addr(), lobby.local_addrs().legacy[0]] {
+    let lobby = Lobby::start(LobbyOptions { doors: common::doors(vec![common::any_v6()]), ..options() });
+    for addr in [lobby.addr(), lobby.local_addrs()[&LEGACY][0]] {
         assert_ne!(addr.port(), 0);
         assert!(TcpListener::bind(addr).is_err() && UdpSocket::bind(addr).is_err());
     }

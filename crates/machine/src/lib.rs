@@ -150,13 +150,15 @@ pub struct Transmit {
     /// If set, the bytes are several datagrams of this size (the last may be shorter) for the same destination, which a
     /// system with generic segmentation offload (GSO) sends in one call. Never zero.
     pub segment: Option<usize>,
+    /// The socket to send from; `None` for the first one of the destination's family.
+    pub from: Option<SocketIndex>,
 }
 
 impl Transmit {
     /// One datagram of `len` bytes.
     #[must_use]
     pub fn one(to: SocketAddr, len: usize) -> Self {
-        Self { to, len, segment: None }
+        Self { to, len, segment: None, from: None }
     }
 
     /// Splits the appended bytes into the datagrams that go over the network.

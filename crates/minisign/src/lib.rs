@@ -21,6 +21,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod blake2b;
 mod key;
 mod signature;
 mod signed_file;

@@ -7,9 +7,11 @@
 //! base64 of the signature of: the signature above (64), the trusted comment without its prefix
 //! ```
 
-use crate::key::{KeyId, PublicKey, UNTRUSTED_COMMENT};
+use crate::{
+    blake2b,
+    key::{KeyId, PublicKey, UNTRUSTED_COMMENT},
+};
 use base64::{Engine, engine::general_purpose::STANDARD};
-use blake2::{Blake2b512, Digest};
 use std::{fmt, str::FromStr};
 
 /// The algorithm of a file that was hashed first: what minisign writes since 0.10.
@@ -65,7 +67,7 @@ pub enum SignatureError {
 
 /// BLAKE2b-512.
 pub(crate) fn hash(bytes: &[u8]) -> [u8; 64] {
-    Blake2b512::digest(bytes).into()
+    blake2b::hash(bytes)
 }
 
 impl Signature {

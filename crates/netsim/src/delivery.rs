@@ -149,7 +149,9 @@ impl Network {
         let mut bytes = self.in_flight.buffer(bytes);
         arrival.apply(&mut bytes);
         let route = Some(hop.route);
-        self.in_flight.push(arrival.at, InFlight { from, to, bytes, route, record, receiver, epoch: self.epoch });
+        let Arrival { at, departs, .. } = arrival;
+        let epoch = self.epoch;
+        self.in_flight.push(at, InFlight { from, to, bytes, departs, route, record, receiver, epoch });
     }
 
     fn lose(&mut self, hop: Hop, bytes: &[u8], status: DeliveryStatus) {

@@ -8,6 +8,8 @@ pub(crate) struct InFlight {
     pub(crate) from: SocketAddr,
     pub(crate) to: SocketAddr,
     pub(crate) bytes: Vec<u8>,
+    /// When it leaves the bottleneck.
+    pub(crate) departs: Instant,
     /// The route whose counters it belongs to; none if it was injected.
     pub(crate) route: Option<RouteIndex>,
     /// Its number in the log.
@@ -54,6 +56,18 @@ impl InFlightQueue {
         self.slots[slot.0 as usize] = Some(datagram);
         self.heap.push(Reverse((at, self.sent, slot)));
         self.sent += 1;
+    }
+
+    /// Changes the times of arrival, the earliest first: `arrival` returns the new one. No datagram overtakes another.
+    pub(crate) fn reschedule(&mut self, mut arrival: impl FnMut(&mut InFlight, Instant) -> Instant) {
+        let mut entries = std::mem::take(&mut self.heap).into_vec();
+        entries.sort_unstable_by_key(|Reverse(entry)| *entry);
+        for Reverse((at, _, slot)) in &mut entries {
+            if let Some(datagram) = &mut self.slots[slot.0 as usize] {
+                *at = arrival(datagram, *at);
+            }
+        }
+        self.heap = entries.into();
     }
 
     pub(crate) fn next_at(&self) -> Option<Instant> {

@@ -44,6 +44,7 @@ mod chaos;
 mod counters;
 mod cubic;
 mod delivery;
+mod extent;
 mod in_flight;
 mod link;
 mod manual_peer;
@@ -57,6 +58,7 @@ mod run;
 
 pub use counters::{Counters, Tally};
 pub use cubic::{CubicReceiver, CubicSender};
+pub use extent::{is_full, number_from_env, seeds};
 pub use link::{Arrival, Bottleneck, BurstLoss, Link, LinkResult, LinkState, Loss};
 pub use manual_peer::ManualPeer;
 pub use network::{BottleneckId, FilterAction, Network, Packet};

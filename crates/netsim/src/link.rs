@@ -86,6 +86,8 @@ pub enum LinkResult {
 pub struct Arrival {
     /// Time of arrival.
     pub at: Instant,
+    /// When it leaves the bottleneck, or was sent if there is none.
+    pub departs: Instant,
     /// The bit that is flipped, counted from the lowest of the first byte.
     pub flipped_bit: Option<usize>,
 }
@@ -107,6 +109,30 @@ pub struct LinkState {
 pub(crate) struct BottleneckQueue {
     /// When the bottleneck has sent everything in its queue.
     free_at: Option<Instant>,
+}
+
+/// The rate of a bottleneck has changed, and with it the time that what is in its queue takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RateChange {
+    now: Instant,
+    before: u64,
+    /// Without a limit, the queue is empty at once.
+    after: Option<u64>,
+}
+
+impl RateChange {
+    /// When a datagram leaves that would have left at `departs`. As long as there is a queue the bottleneck is never idle, so all
+    /// times change in the same proportion.
+    pub(crate) fn departs(&self, departs: Instant) -> Instant {
+        let Some(after) = self.after else { return departs.min(self.now) };
+        let left = departs.saturating_duration_since(self.now).as_nanos();
+        if left == 0 {
+            return departs;
+        }
+        let nanos = left.saturating_mul(u128::from(self.before)) / u128::from(after);
+        let left = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        self.now.checked_add(left).unwrap_or(departs)
+    }
 }
 
 /// Maximum time that a datagram is in flight. It keeps time arithmetic away from overflow.
@@ -252,9 +278,18 @@ impl LinkState {
         &self.link
     }
 
-    /// Changes its properties. Datagrams in flight are not affected, and the queue still delays those that follow.
-    pub fn set_link(&mut self, link: Link) {
-        self.link = link;
+    /// Changes its properties. Datagrams in flight are not affected, except that those in the queue pass the bottleneck at its new
+    /// rate: how it changes the times at which they leave is returned.
+    pub(crate) fn set_link(&mut self, now: Instant, link: Link) -> Option<RateChange> {
+        let before = std::mem::replace(&mut self.link, link).bottleneck?;
+        self.queue.change_rate(now, before, link.bottleneck)
+    }
+
+    /// The datagram that arrives last of those that keep their order arrives at another time.
+    pub(crate) fn on_rescheduled(&mut self, before: Instant, after: Instant) {
+        if self.last_arrival == Some(before) {
+            self.last_arrival = Some(after);
+        }
     }
 
     /// Sends a datagram of `len` bytes now, and returns what becomes of it. `now` never goes backwards.
@@ -296,7 +331,7 @@ impl LinkState {
             self.last_arrival = Some(at);
         }
         let is_corrupted = len > 0 && self.rng.chance(self.link.corrupt);
-        Arrival { at, flipped_bit: is_corrupted.then(|| self.rng.below(len as u64 * 8) as usize) }
+        Arrival { at, departs, flipped_bit: is_corrupted.then(|| self.rng.below(len as u64 * 8) as usize) }
     }
 }
 
@@ -311,6 +346,21 @@ impl BottleneckQueue {
         let departs = later(begins, bottleneck.time_for(len));
         self.free_at = Some(departs);
         Some(departs)
+    }
+
+    /// What is in the queue passes at another rate from now on. Returns nothing if that changes nothing. A datagram that entered
+    /// before the rate became zero waits until it is another.
+    pub(crate) fn change_rate(
+        &mut self,
+        now: Instant,
+        before: Bottleneck,
+        after: Option<Bottleneck>,
+    ) -> Option<RateChange> {
+        let free_at = self.free_at.filter(|free_at| *free_at > now)?;
+        let rate = |bottleneck: Bottleneck| bottleneck.bits_per_second.max(1);
+        let change = RateChange { now, before: rate(before), after: after.map(rate) };
+        self.free_at = Some(change.departs(free_at));
+        (change.after != Some(change.before)).then_some(change)
     }
 }
 

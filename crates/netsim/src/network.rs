@@ -4,7 +4,7 @@ use crate::{
     Bottleneck, Counters, DeliveryStatus, Link, Node, NodeId, PacketLog, PacketRecord, Rng,
     in_flight::{InFlight, InFlightQueue},
     node::{AnyMachine, MachineState, Outbox},
-    paths::{Map, Paths},
+    paths::{Map, Paths, RateChanges},
     run::Schedule,
 };
 use rallypoint_machine::Machine;
@@ -226,12 +226,15 @@ impl Network {
 impl Network {
     /// Sets the link of all pairs that have no link of their own. The default is perfect.
     pub fn set_default_link(&mut self, link: Link) {
-        self.paths.set_default(link);
+        let changes = self.paths.set_default(self.now, link);
+        self.reschedule(&changes);
     }
 
-    /// Sets the link in one direction. Datagrams in flight are not affected.
+    /// Sets the link in one direction. Datagrams in flight are not affected, except that what waits for a bottleneck passes it
+    /// at the new rate.
     pub fn set_link(&mut self, from: impl Into<NodeId>, to: impl Into<NodeId>, link: Link) {
-        self.paths.set(from.into(), to.into(), link);
+        let changes = self.paths.set(self.now, from.into(), to.into(), link);
+        self.reschedule(&changes);
     }
 
     /// Sets the links in both directions.
@@ -262,7 +265,17 @@ impl Network {
 
     /// Changes the rate and the queue of a shared bottleneck. Datagrams in the queue still leave at the old rate.
     pub fn set_bottleneck(&mut self, bottleneck: BottleneckId, bits_per_second: u64, queue: usize) {
-        self.paths.set_bottleneck(bottleneck, Bottleneck { bits_per_second, queue });
+        let changes = self.paths.set_bottleneck(self.now, bottleneck, Bottleneck { bits_per_second, queue });
+        self.reschedule(&changes);
+    }
+
+    /// What waits in the queues of bottlenecks whose rate has changed arrives at other times.
+    fn reschedule(&mut self, changes: &RateChanges) {
+        if !changes.is_empty() {
+            let mut last = Map::default();
+            let paths = &mut self.paths;
+            self.in_flight.reschedule(|datagram, at| paths.arrival(changes, &mut last, datagram, at));
+        }
     }
 
     /// Leads one direction through a shared bottleneck, and then through its own link. Flows with different delays can so
@@ -310,7 +323,9 @@ impl Network {
         });
         let bytes = self.in_flight.buffer(bytes);
         let receiver = self.addresses.get(&to).copied();
-        self.in_flight.push(self.now, InFlight { from, to, bytes, route: None, record, receiver, epoch: self.epoch });
+        let departs = self.now;
+        let epoch = self.epoch;
+        self.in_flight.push(self.now, InFlight { from, to, bytes, departs, route: None, record, receiver, epoch });
     }
 
     /// A random number generator for the test itself and for seeding machines: a stream of its own, which no link uses.

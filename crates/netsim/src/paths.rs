@@ -1,7 +1,10 @@
 //! Which link leads from one node to another.
 
 use crate::{
-    Bottleneck, Counters, Link, LinkResult, LinkState, Loss, NodeId, Rng, link::BottleneckQueue, network::BottleneckId,
+    Arrival, Bottleneck, Counters, Link, LinkResult, LinkState, Loss, NodeId, Rng,
+    in_flight::InFlight,
+    link::{BottleneckQueue, RateChange},
+    network::BottleneckId,
 };
 use std::{collections::HashMap, time::Instant};
 
@@ -26,8 +29,20 @@ pub(crate) struct Paths {
 pub(crate) struct RouteIndex(u32);
 
 /// Position of an [`ActiveLink`] in its list.
-#[derive(Clone, Copy)]
-struct LinkIndex(u32);
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct LinkIndex(u32);
+
+/// Bottlenecks whose rate has changed while something was in their queues.
+pub(crate) struct RateChanges {
+    links: Map<LinkIndex, RateChange>,
+    bottleneck: Option<(BottleneckId, RateChange)>,
+}
+
+impl RateChanges {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.links.is_empty() && self.bottleneck.is_none()
+    }
+}
 
 /// One direction between two nodes.
 pub(crate) struct Route {
@@ -75,15 +90,18 @@ impl Paths {
 
     /// Sends a datagram of `len` bytes through the shared bottleneck, if the route has one, and its link.
     pub(crate) fn send(&mut self, route: RouteIndex, now: Instant, len: usize) -> LinkResult {
-        let mut departs = now;
-        if let Some(BottleneckId(index)) = self.at(route).bottleneck {
-            let (bottleneck, queue) = &mut self.bottlenecks[index as usize];
-            match queue.pass(*bottleneck, now, len) {
-                Some(at) => departs = at,
-                None => return LinkResult::Lost(Loss::Queue),
+        let Some(BottleneckId(index)) = self.at(route).bottleneck else {
+            return self.active_link(route).state.send(now, len);
+        };
+        let (bottleneck, queue) = &mut self.bottlenecks[index as usize];
+        let Some(departs) = queue.pass(*bottleneck, now, len) else { return LinkResult::Lost(Loss::Queue) };
+        // Of two bottlenecks, the first one counts.
+        match self.active_link(route).state.send(departs, len) {
+            LinkResult::Arrives(first, second) => {
+                LinkResult::Arrives(Arrival { departs, ..first }, second.map(|second| Arrival { departs, ..second }))
             }
+            lost @ LinkResult::Lost(_) => lost,
         }
-        self.active_link(route).state.send(departs, len)
     }
 
     pub(crate) fn link(&self, from: NodeId, to: NodeId) -> Link {
@@ -94,18 +112,20 @@ impl Paths {
         self.find(from, to).map_or_else(Counters::default, |route| route.counters)
     }
 
-    pub(crate) fn set_default(&mut self, link: Link) {
+    pub(crate) fn set_default(&mut self, now: Instant, link: Link) -> RateChanges {
         self.default = link;
-        for active in self.links.iter_mut().filter(|active| !active.is_own) {
-            active.state.set_link(link);
-        }
+        let links = (0..).map(LinkIndex).zip(&mut self.links).filter(|(_, active)| !active.is_own);
+        let links = links.filter_map(|(index, active)| Some((index, active.state.set_link(now, link)?))).collect();
+        RateChanges { links, bottleneck: None }
     }
 
-    pub(crate) fn set(&mut self, from: NodeId, to: NodeId, link: Link) {
+    pub(crate) fn set(&mut self, now: Instant, from: NodeId, to: NodeId, link: Link) -> RateChanges {
         let route = self.route(from, to);
+        let index = self.at(route).link;
         let active = self.active_link(route);
         active.is_own = true;
-        active.state.set_link(link);
+        let links = active.state.set_link(now, link).map(|change| (index, change)).into_iter().collect();
+        RateChanges { links, bottleneck: None }
     }
 
     /// Makes the second direction use the first one's link.
@@ -120,8 +140,38 @@ impl Paths {
         BottleneckId(last_index(&self.bottlenecks))
     }
 
-    pub(crate) fn set_bottleneck(&mut self, id: BottleneckId, bottleneck: Bottleneck) {
-        self.bottlenecks[id.0 as usize].0 = bottleneck;
+    pub(crate) fn set_bottleneck(&mut self, now: Instant, id: BottleneckId, bottleneck: Bottleneck) -> RateChanges {
+        let (link, queue) = &mut self.bottlenecks[id.0 as usize];
+        let before = std::mem::replace(link, bottleneck);
+        let change = queue.change_rate(now, before, Some(bottleneck));
+        RateChanges { links: Map::default(), bottleneck: change.map(|change| (id, change)) }
+    }
+
+    /// When a datagram arrives that would have arrived at `at`, after these changes. Those of one link keep their order: `last` are
+    /// the times at which its last one arrives.
+    pub(crate) fn arrival(
+        &mut self,
+        changes: &RateChanges,
+        last: &mut Map<LinkIndex, Instant>,
+        datagram: &mut InFlight,
+        at: Instant,
+    ) -> Instant {
+        let Some(route) = datagram.route.map(|route| &self.routes[route.0 as usize]) else { return at };
+        let link = route.link;
+        let change = match (route.bottleneck, changes.bottleneck) {
+            (Some(own), Some((id, change))) if own == id => change,
+            (None, _) => match changes.links.get(&link) {
+                Some(change) => *change,
+                None => return at,
+            },
+            _ => return at,
+        };
+        let delay = at.saturating_duration_since(datagram.departs);
+        datagram.departs = change.departs(datagram.departs);
+        let last = last.entry(link).or_insert(datagram.departs);
+        *last = (datagram.departs + delay).max(*last);
+        self.links[link.0 as usize].state.on_rescheduled(at, *last);
+        *last
     }
 
     pub(crate) fn pass_bottleneck(&mut self, from: NodeId, to: NodeId, id: BottleneckId) {

@@ -114,3 +114,62 @@ fn directions_that_share_a_bottleneck_keep_their_own_delay() {
     net.run_for(secs(1));
     assert_eq!(net.counters(a, b).lost_queue.datagrams, lost - net.counters(a, c).lost_queue.datagrams + 1);
 }
+
+/// 100 datagrams of 400 bytes in the queue of a link whose rate then changes: when the first of those that still wait and the
+/// last arrive after the change, and how many of 100 more are dropped that are sent at once.
+fn after_change(change: impl Fn(&mut Network, Node<ManualPeer>, Node<ManualPeer>)) -> (Duration, Duration, u64) {
+    let (mut net, a, b) = pair(Link::default().delay(ms(10)).bottleneck(RATE, 40_000));
+    net.with(a, |a, _| (0..100).for_each(|number| a.send(address(2), &[number; 400])));
+    // Half of them have passed the bottleneck.
+    net.run_for(ms(10));
+    let start = net.now();
+    change(&mut net, a, b);
+    net.with(a, |a, _| (100..200).for_each(|number| a.send(address(2), &[number; 400])));
+    net.run_for(secs(10));
+    let events = net.take_events(b);
+    assert!(events.iter().map(|(_, (_, bytes))| bytes[0]).is_sorted(), "no datagram overtakes another");
+    let at = |number: usize| events[number].0 - start;
+    (at(50), at(99), net.counters(a, b).lost_queue.datagrams)
+}
+
+#[test]
+fn what_waits_when_the_rate_changes_passes_at_the_new_rate() {
+    let link = Link::default().delay(ms(10));
+    let set = |rate: u64| {
+        move |net: &mut Network, a: Node<ManualPeer>, b: Node<ManualPeer>| {
+            net.set_link(a, b, link.bottleneck(rate, 40_000));
+        }
+    };
+    let us = Duration::from_micros;
+    assert_eq!(after_change(set(RATE)), (us(10_200), us(20_000), 50));
+    assert_eq!(after_change(set(10 * RATE)), (us(10_020), us(11_000), 50));
+    assert_eq!(after_change(set(RATE / 10)), (us(12_000), us(110_000), 50));
+    assert_eq!(after_change(move |net, a, b| net.set_link(a, b, link)), (us(10_000), us(10_000), 0));
+}
+
+#[test]
+fn what_waits_for_a_shared_bottleneck_when_its_rate_changes_passes_at_the_new_rate() {
+    let (mut net, a, b) = pair(Link::default().delay(ms(10)));
+    let id = net.add_bottleneck(500_000, 200_000);
+    net.pass_bottleneck(a, b, id);
+    net.with(a, |a, _| (0..500).for_each(|_| a.send(address(2), &[0; 400])));
+    // It would take 3.2 s, and drop everything for as long.
+    net.set_bottleneck(id, 5_000_000, 200_000);
+    net.run_for(ms(160));
+    net.with(a, |a, _| (0..250).for_each(|_| a.send(address(2), &[0; 400])));
+    net.run_for(ms(330));
+    assert_eq!((net.counters(a, b).delivered.datagrams, net.counters(a, b).lost_queue.datagrams), (750, 0));
+}
+
+#[test]
+fn a_rate_of_zero_for_a_while_delays_what_waits_by_as_long() {
+    let (mut net, a, b) = pair(Link::default().bottleneck(RATE, 4_000));
+    let start = net.now();
+    net.with(a, |a, _| a.send(address(2), &[0; 400]));
+    net.set_link(a, b, Link::default().bottleneck(0, 4_000));
+    net.run_for(secs(5));
+    net.set_link(a, b, Link::default().bottleneck(RATE, 4_000));
+    net.run_for(secs(1));
+    let (at, _) = net.take_event(b).unwrap();
+    assert!((at - start).abs_diff(secs(5)) <= Duration::from_micros(200), "{:?}", at - start);
+}

@@ -45,7 +45,7 @@ impl Machine for Segments {
     fn poll_transmit(&mut self, _now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         let to = self.0.take()?;
         out.extend(0..10);
-        Some(Transmit { to, len: 10, segment: Some(4) })
+        Some(Transmit { to, len: 10, segment: Some(4), from: None })
     }
 }
 

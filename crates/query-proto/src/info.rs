@@ -3,10 +3,14 @@
 //! Every text in it is safe to display: decoded, and without control characters (L5, S3). The bytes as received are in the
 //! protocol's own part, or in [`QueryReply::raw`](crate::QueryReply::raw).
 
+mod extension;
 mod lobby;
 
-pub use crate::protocol::{BloodmastersInfo, SessionInfo};
+pub use extension::{Extension, ExtensionValue};
 pub use lobby::LobbyInfo;
+
+use rallypoint_wire::query::Protocol;
+use std::collections::BTreeMap;
 
 /// The description of a server. `None` means that the protocol does not have the field, or that it has not arrived.
 ///
@@ -60,10 +64,10 @@ pub struct ServerInfo {
     pub player_list: Option<Vec<Player>>,
     /// Fields that only a lobby has.
     pub lobby: Option<LobbyInfo>,
-    /// Fields that only a Bloodmasters server has.
-    pub bloodmasters: Option<BloodmastersInfo>,
-    /// Fields that only a server of the session protocol has.
-    pub session: Option<SessionInfo>,
+    /// Settings of the game, by name.
+    pub rules: BTreeMap<String, String>,
+    /// Fields that only one protocol has.
+    pub extensions: BTreeMap<Protocol, Extension>,
 }
 
 /// A connected player.
@@ -75,6 +79,10 @@ pub struct Player {
     pub team: Option<u8>,
     /// Rank within the team: the meaning is up to the game.
     pub rank: Option<u8>,
+    /// Points of the player: the meaning is up to the game.
+    pub score: Option<i32>,
+    /// Time since the player joined, in seconds.
+    pub duration_s: Option<u32>,
     /// Round-trip time between player and server in milliseconds, as reported by the server.
     pub ping_ms: Option<i32>,
     /// Platform of the player: the meaning is up to the game.
@@ -151,8 +159,12 @@ impl ServerInfo {
         fill_list(&mut self.teams, &other.teams);
         fill(&mut self.player_list, &other.player_list);
         fill(&mut self.lobby, &other.lobby);
-        fill(&mut self.bloodmasters, &other.bloodmasters);
-        fill(&mut self.session, &other.session);
+        if self.rules.is_empty() {
+            self.rules.clone_from(&other.rules);
+        }
+        for (protocol, extension) in &other.extensions {
+            self.extensions.entry(*protocol).or_insert_with(|| extension.clone());
+        }
     }
 }
 

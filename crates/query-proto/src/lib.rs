@@ -35,24 +35,30 @@
 //!
 //! # Adding a protocol
 //!
-//! 1. A file in `rallypoint-wire` that parses and emits its datagrams.
-//! 2. A file in `src/protocol/` that maps its replies to [`ServerInfo`].
-//! 3. A line in the table in `src/protocol.rs`. It gives the protocol its scheme (`name://host:port`), which every command
-//!    and every configuration file understands from then on.
-//! 4. A fuzz target for the wire file.
+//! 1. A wire file in `rallypoint-wire`, `src/query/name.rs`, with its scheme, its port, and what parses and emits its datagrams;
+//!    its `mod` and its line in the table are in `src/query.rs`.
+//! 2. A file `src/protocols/name.rs` here, with its `mod` in `src/protocols.rs`: it implements `QueryProtocol`, that is, what to
+//!    send next, given what has arrived; how replies are put together and mapped to [`ServerInfo`]; and, if it has one, the
+//!    responder.
+//! 3. Inputs in `fuzz/corpus/queries`, and captures in `tests/captures`.
+//!
+//! Schemes, `x-query`, checks, configuration, the command line, the documentation's table and the fuzz targets follow from the
+//! table.
 #![forbid(unsafe_code)]
 
+mod exchange;
 mod info;
 mod probe;
 mod prober;
-mod protocol;
+mod protocols;
 mod reply;
 mod responder;
 mod secret;
 
-pub use info::{BloodmastersInfo, LobbyInfo, Mod, Player, ServerInfo, SessionInfo, Team};
-pub use probe::{Detail, Probe, QueueError, ServerQuery};
+pub use info::{Extension, ExtensionValue, LobbyInfo, Mod, Player, ServerInfo, Team};
+pub use probe::{Probe, QueueError, candidates};
 pub use prober::{Prober, ProberConfig, ProberConfigError, ProberStats};
-pub use protocol::{Protocol, UnknownProtocol};
+pub use protocols::SessionReplies;
+pub use rallypoint_wire::query::{Detail, Protocol, ServerQuery, UnknownProtocol};
 pub use reply::{MissingPart, ProbeOutcome, ProbeResult, QueryReply, RawReply, RoundTrip, RttMethod};
-pub use responder::{Responder, ResponderConfig, ResponderStats, SessionReplies};
+pub use responder::{Responder, ResponderConfig, ResponderStats};

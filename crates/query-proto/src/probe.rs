@@ -1,10 +1,8 @@
 //! Which server to probe, and what to ask it for.
 
-use crate::Protocol;
-use std::{
-    net::{IpAddr, SocketAddr},
-    num::NonZeroU16,
-};
+use crate::protocols;
+use rallypoint_wire::query::{Protocol, ServerQuery, XQuery};
+use std::net::{IpAddr, SocketAddr};
 
 /// A server to probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,28 +13,6 @@ pub struct Probe {
     pub query: ServerQuery,
     /// An identifier chosen by the caller, returned with the result.
     pub tag: u64,
-}
-
-/// The protocol to query a server with, and how much to ask for.
-///
-/// Built from a protocol: [`Protocol::presence`], [`Protocol::info`], [`Protocol::players`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ServerQuery {
-    /// Protocol that the server speaks.
-    pub protocol: Protocol,
-    /// Which replies to wait for.
-    pub detail: Detail,
-}
-
-/// The amount of detail that a probe requests. A protocol that has only one query always sends that one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Detail {
-    /// Any valid reply: whether the server is there.
-    Presence,
-    /// The description of the server.
-    Info,
-    /// The description of the server and, if anyone plays there, the list of players.
-    Players,
 }
 
 /// Why a [`Prober`](crate::Prober) does not accept a probe.
@@ -71,14 +47,8 @@ impl Probe {
     /// ```
     #[must_use]
     pub fn from_x_query(value: &[u8], listed: SocketAddr) -> Option<Self> {
-        let value = std::str::from_utf8(value).ok()?;
-        let (name, port) = match value.split_once(':') {
-            Some((_, port)) if port.starts_with('+') => return None,
-            Some((name, port)) => (name, port.parse::<NonZeroU16>().ok()?.get()),
-            None => (value, listed.port()),
-        };
-        let protocol: Protocol = name.parse().ok()?;
-        Some(Self::new(SocketAddr::new(listed.ip(), port), protocol.players()))
+        let x_query = XQuery::parse(value)?;
+        Some(Self::new(x_query.address(listed), x_query.protocol.players()))
     }
 
     /// Whether a reply can come from the address at all.
@@ -89,24 +59,9 @@ impl Probe {
     }
 }
 
-impl Protocol {
-    /// A query that ends with the first valid reply.
-    #[must_use]
-    pub const fn presence(self) -> ServerQuery {
-        ServerQuery { protocol: self, detail: Detail::Presence }
-    }
-
-    /// A query for the description of a server.
-    #[must_use]
-    pub const fn info(self) -> ServerQuery {
-        ServerQuery { protocol: self, detail: Detail::Info }
-    }
-
-    /// A query for the description of a server and its list of players.
-    #[must_use]
-    pub const fn players(self) -> ServerQuery {
-        ServerQuery { protocol: self, detail: Detail::Players }
-    }
+/// The protocols that a server may speak of which only the port is known (`None`: not even that).
+pub fn candidates(port: Option<u16>) -> impl Iterator<Item = Protocol> {
+    Protocol::ALL.iter().copied().filter(move |protocol| protocols::is_candidate(*protocol, port))
 }
 
 /// The address that a reply has to come from, normalized so that equal peers compare equal.
@@ -134,19 +89,6 @@ mod tests {
 
     fn address(text: &str) -> SocketAddr {
         text.parse().unwrap()
-    }
-
-    #[test]
-    fn e1_x_query_names_a_protocol_and_optionally_a_port() {
-        let listed = address("192.0.2.1:8190");
-        let read =
-            |value: &str| Probe::from_x_query(value.as_bytes(), listed).map(|p| (p.address.to_string(), p.query));
-        assert_eq!(read("bloodmasters"), Some(("192.0.2.1:8190".into(), Protocol::Bloodmasters.players())));
-        assert_eq!(read("session:45555"), Some(("192.0.2.1:45555".into(), Protocol::Session.players())));
-        for wrong in ["", "quake", "session:", "session:0", "session:+1", "session:65536", "bloodmasters:1:2"] {
-            assert_eq!(read(wrong), None, "{wrong}");
-        }
-        assert_eq!(Probe::from_x_query(b"session\xff", listed), None);
     }
 
     #[test]

@@ -11,17 +11,17 @@ pub use config::{ProberConfig, ProberConfigError};
 pub use stats::ProberStats;
 
 use crate::{
-    Probe, ProbeOutcome, ProbeResult, Protocol, QueryReply, QueueError, RawReply, RoundTrip, RttMethod,
+    Probe, ProbeOutcome, ProbeResult, Protocol, QueryReply, QueueError, RawReply,
+    exchange::{Accepted, Received, Requests},
     probe::Peer,
-    protocol::{self, Message, Request, Requests},
+    protocols,
     secret::{Secrets, TableKey},
 };
 use active::{ActiveProbe, ProbeIndex, ProbeTable};
 use pacer::Pacer;
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_wire::{DecodeError, bloodmasters};
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, VecDeque, hash_map::Entry},
     fmt,
     net::SocketAddr,
     time::Instant,
@@ -38,8 +38,8 @@ use timers::{Stamped, Timers};
 /// # Guarantees
 ///
 /// * Datagrams are sent evenly, at [`ProberConfig::packets_per_second`]; never an empty one (B10).
-/// * Only datagrams from the probed address count, and for document 002 only with the echo value of a query that was sent
-///   (B7). Document 003 has no echo: there, an attacker who can forge the address of a server can forge its reply.
+/// * Only datagrams from the probed address count, and for protocols with a token (the echo of document 002) only with that of
+///   a query that was sent (B7). In others (document 003) an attacker who can forge the address of a server can forge its reply.
 /// * Every probe has a deadline, counted from its first query; what arrived by then is the result, with a list of the missing
 ///   parts (S9, S10). A server that answered in part is queried again for the rest.
 /// * The cost of a datagram does not depend on the number of probes. Memory is bounded: a queued probe takes 48 bytes, and
@@ -76,7 +76,8 @@ pub struct Prober {
     blocked: HashMap<(Peer, Protocol), VecDeque<Probe>, TableKey>,
     blocked_count: usize,
     probes: ProbeTable,
-    by_peer: HashMap<Peer, ActiveProtocols, TableKey>,
+    /// The first probe in flight of each address: the others are linked to it.
+    by_peer: HashMap<Peer, ProbeIndex, TableKey>,
     /// Probes with something to send other than their first query.
     ready: VecDeque<Stamped>,
     timers: Timers,
@@ -89,17 +90,19 @@ pub struct Prober {
     stats: ProberStats,
 }
 
-/// The probes in flight at one address, by protocol.
-#[derive(Clone, Copy, Debug, Default)]
-struct ActiveProtocols([Option<ProbeIndex>; Protocol::COUNT]);
-
 /// Maximum number of bytes of replies stored until they are complete and taken: ten times what ten thousand well-behaved
 /// servers need at a time.
 const MAX_STORED_BYTES: usize = 16 << 20;
 
+/// Maximum number of bytes of one reply: more than any server needs.
+const MAX_PROBE_BYTES: usize = 1 << 20;
+
+/// Maximum number of requests that a server can cause in one attempt by what it sends: more than any exchange needs.
+const MAX_FOLLOW_UPS: u8 = 8;
+
 impl Prober {
     /// Length of the longest datagram of interest, in bytes: the size of the receive buffer.
-    pub const MAX_DATAGRAM: usize = bloodmasters::MAX_REPLY;
+    pub const MAX_DATAGRAM: usize = protocols::MAX_DATAGRAM;
 
     /// A prober without any probes. The seed must not be guessable.
     ///
@@ -143,10 +146,9 @@ impl Prober {
 
     /// Ends a probe in flight without a result. False if it is not in flight, for example because it is still queued.
     pub fn cancel(&mut self, probe: &Probe) -> bool {
-        let active = self.by_peer.get(&Peer::of(probe.address)).copied().unwrap_or_default();
-        // The probe in flight at this address may be another one, with another tag.
-        let index = active.get(probe.query.protocol);
-        let index = index.filter(|index| self.probes.get(*index).is_some_and(|active| active.probe == *probe));
+        // A probe in flight at this address with this protocol may be another one, with another tag.
+        let is_it = |index: &ProbeIndex| self.probes.get(*index).is_some_and(|active| active.probe == *probe);
+        let index = self.probes_at(Peer::of(probe.address)).find(is_it);
         index.and_then(|index| self.remove(index)).is_some()
     }
 
@@ -186,12 +188,23 @@ impl Machine for Prober {
 
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         self.stats.received += 1;
-        let active = self.by_peer.get(&Peer::of(from)).copied().unwrap_or_default();
-        let parsed = protocol::parse(bytes, |protocol| active.get(protocol).is_some());
-        match parsed.and_then(|(protocol, message)| Some((active.get(protocol)?, message))) {
-            Some((index, message)) => self.handle_message(now, index, bytes, message),
-            None => self.stats.unsolicited += 1,
+        let mut rejection = None;
+        // Nearly always one probe. Of several, with different protocols, one accepts the datagram.
+        let mut next = self.by_peer.get(&Peer::of(from)).copied();
+        while let Some(index) = next {
+            next = self.probes.get(index).and_then(|probe| probe.next_of_peer);
+            match self.receive(now, index, bytes) {
+                Ok(()) => return,
+                Err(why) => rejection = rejection.max(Some(why)),
+            }
         }
+        *match rejection {
+            Some(Rejection::OverMemory) => &mut self.stats.over_memory,
+            Some(Rejection::Redundant) => &mut self.stats.redundant,
+            Some(Rejection::WrongToken) => &mut self.stats.wrong_echo,
+            Some(Rejection::Malformed) => &mut self.stats.malformed,
+            Some(Rejection::Foreign) | None => &mut self.stats.unsolicited,
+        } += 1;
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -261,16 +274,20 @@ impl Prober {
             let probe = self.queue.pop_front()?;
             let peer = Peer::of(probe.address);
             let protocol = probe.query.protocol;
-            let slot = self.by_peer.entry(peer).or_default().slot(protocol);
-            if slot.is_some() {
+            let first = self.by_peer.entry(peer);
+            let next_of_peer = match &first {
+                Entry::Occupied(first) => Some(*first.get()),
+                Entry::Vacant(_) => None,
+            };
+            if self.probes.of_peer(next_of_peer).any(|(_, active)| active.probe.query.protocol == protocol) {
                 self.blocked.entry((peer, protocol)).or_default().push_back(probe);
                 self.blocked_count += 1;
                 continue;
             }
             self.last_number += 1;
             let serial = self.last_number;
-            let index = self.probes.insert(ActiveProbe::new(probe, serial, now));
-            *slot = Some(index);
+            let index = self.probes.insert(ActiveProbe::new(probe, serial, now, next_of_peer));
+            first.insert_entry(index);
             let live = self.probes.len();
             let deadline = self.timers.kinds() - 1;
             let stamped = Stamped { probe: index, stamp: serial };
@@ -290,11 +307,7 @@ impl Prober {
         let attempt = probe.attempts.saturating_sub(1);
         self.stats.retries += u64::from(attempt > 0);
         let serial = probe.serial;
-        let request = probe.pending.pop();
-        if request == Request::Players {
-            probe.partial().progress.note_players_requested();
-        }
-        probe.probe.query.protocol.emit(request, || self.secrets.echo(serial, attempt), out);
+        probe.emit(&self.secrets, out);
         let to = probe.probe.address;
         if !probe.pending.is_empty() {
             self.ready.push_front(Stamped { probe: index, stamp: serial });
@@ -313,17 +326,23 @@ impl Prober {
 
     fn retry(&mut self, index: ProbeIndex) {
         let Some(probe) = self.probes.get_mut(index) else { return };
+        let was_ready = probe.is_ready();
         probe.is_attempt_due = true;
-        let outstanding = probe.outstanding();
-        self.make_ready(index, outstanding);
+        if !was_ready {
+            self.ready.push_back(Stamped { probe: index, stamp: probe.serial });
+        }
     }
 
-    fn make_ready(&mut self, index: ProbeIndex, requests: Requests) {
+    /// Sends requests that follow from what has arrived.
+    fn follow_up(&mut self, index: ProbeIndex, requests: Requests) {
         let Some(probe) = self.probes.get_mut(index) else { return };
-        let was_ready = !probe.pending.is_empty();
-        probe.pending.info |= requests.info;
-        probe.pending.players |= requests.players;
-        if !was_ready && !probe.pending.is_empty() {
+        if requests.is_empty() || probe.follow_ups >= MAX_FOLLOW_UPS {
+            return;
+        }
+        let was_ready = probe.is_ready();
+        probe.follow_ups += 1;
+        probe.pending = probe.pending.with(requests);
+        if !was_ready {
             self.ready.push_back(Stamped { probe: index, stamp: probe.serial });
         }
     }
@@ -331,54 +350,41 @@ impl Prober {
 
 /// Receiving replies.
 impl Prober {
-    fn handle_message(
-        &mut self,
-        now: Instant,
-        index: ProbeIndex,
-        bytes: &[u8],
-        message: Result<Message<'_>, DecodeError>,
-    ) {
-        let Some(probe) = self.probes.get_mut(index) else { return };
-        let message = match message {
-            Ok(message) => message,
+    /// The probes in flight at an address.
+    fn probes_at(&self, peer: Peer) -> impl Iterator<Item = ProbeIndex> {
+        self.probes.of_peer(self.by_peer.get(&peer).copied()).map(|(index, _)| index)
+    }
+
+    /// Passes a datagram to a probe.
+    fn receive(&mut self, now: Instant, index: ProbeIndex, bytes: &[u8]) -> Result<(), Rejection> {
+        let Some(probe) = self.probes.get_mut(index) else { return Err(Rejection::Foreign) };
+        let size = RawReply::size_of(bytes);
+        if self.stored_bytes + size > MAX_STORED_BYTES || probe.stored_bytes() + size > MAX_PROBE_BYTES {
+            return Err(Rejection::OverMemory);
+        }
+        let Accepted { attempt, next, is_transient } = match probe.handle(&self.secrets, bytes) {
+            Ok(Received::Accepted(accepted)) => accepted,
+            Ok(Received::Redundant) => return Err(Rejection::Redundant),
+            Ok(Received::WrongToken) => return Err(Rejection::WrongToken),
+            Ok(Received::Foreign) => return Err(Rejection::Foreign),
             Err(error) => {
-                self.stats.malformed += 1;
-                return probe.note_malformed(error);
+                probe.note_malformed(error);
+                return Err(Rejection::Malformed);
             }
         };
-        let mut attempt = None;
-        if let Some(echo) = message.echo() {
-            let serial = probe.serial;
-            attempt = (0..probe.attempts).rev().find(|attempt| self.secrets.echo(serial, *attempt) == echo);
-            if attempt.is_none() {
-                self.stats.wrong_echo += 1;
-                return;
-            }
-        }
-        if self.stored_bytes + RawReply::size_of(bytes) > MAX_STORED_BYTES {
-            self.stats.over_memory += 1;
-            return;
-        }
+        probe.measure_round_trip(now, attempt);
+        let detail = probe.probe.query.detail;
         let partial = probe.partial();
-        if !partial.progress.accept(&message, self.secrets.tables) {
-            self.stats.redundant += 1;
-            return;
+        if !is_transient {
+            partial.raw.push(bytes);
+            self.stored_bytes += size;
         }
-        partial.raw.push(bytes);
-        self.stored_bytes += RawReply::size_of(bytes);
-        match attempt {
-            Some(attempt) => {
-                probe.round_trip = Some(RoundTrip { time: probe.since_attempt(attempt, now), method: RttMethod::Echo });
-            }
-            None => probe.measure_first_reply(now),
-        }
-        let outstanding = probe.outstanding();
-        if outstanding.is_empty() {
+        if partial.state.outstanding(detail).is_empty() {
             self.finish(index);
-        } else if message.changes_requests() {
-            // The players are requested as soon as it is known that there are any; the rest waits for the next attempt.
-            self.make_ready(index, Requests { info: false, ..outstanding });
+        } else {
+            self.follow_up(index, next);
         }
+        Ok(())
     }
 
     /// Ends a probe: its reply is complete, or its time is up.
@@ -397,17 +403,31 @@ impl Prober {
         self.events.push_back(result);
     }
 
+    /// Takes a probe that was removed out of the list of its address.
+    fn unlink(&mut self, peer: Peer, index: ProbeIndex, next: Option<ProbeIndex>) {
+        match (self.by_peer.get_mut(&peer), next) {
+            (Some(first), Some(next)) if *first == index => *first = next,
+            (Some(first), None) if *first == index => drop(self.by_peer.remove(&peer)),
+            (Some(first), next) => {
+                let mut at = Some(*first);
+                while let Some(probe) = at.and_then(|at| self.probes.get_mut(at)) {
+                    if probe.next_of_peer == Some(index) {
+                        probe.next_of_peer = next;
+                        return;
+                    }
+                    at = probe.next_of_peer;
+                }
+            }
+            (None, _) => {}
+        }
+    }
+
     /// Removes a probe, and queues the next one that was blocked by it.
     fn remove(&mut self, index: ProbeIndex) -> Option<ActiveProbe> {
         let probe = self.probes.remove(index)?;
         let peer = Peer::of(probe.probe.address);
         let protocol = probe.probe.query.protocol;
-        if let Some(active) = self.by_peer.get_mut(&peer) {
-            *active.slot(protocol) = None;
-            if active.is_empty() {
-                self.by_peer.remove(&peer);
-            }
-        }
+        self.unlink(peer, index, probe.next_of_peer);
         if let Some(blocked) = self.blocked.get_mut(&(peer, protocol)) {
             self.blocked_count -= blocked.len();
             self.queue.extend(blocked.pop_front());
@@ -424,22 +444,14 @@ impl Prober {
     }
 }
 
-impl ActiveProtocols {
-    fn get(&self, protocol: Protocol) -> Option<ProbeIndex> {
-        self.0[protocol as usize]
-    }
-
-    fn slot(&mut self, protocol: Protocol) -> &mut Option<ProbeIndex> {
-        &mut self.0[protocol as usize]
-    }
-
-    fn iter(&self) -> impl Iterator<Item = ProbeIndex> {
-        self.0.into_iter().flatten()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.iter().next().is_none()
-    }
+/// Why a datagram is of no use to a probe. Of several probes, the last reason in this order counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rejection {
+    Foreign,
+    Malformed,
+    WrongToken,
+    Redundant,
+    OverMemory,
 }
 
 /// Whether a timer or an entry of the ready queue is still valid: it is of the probe as a whole, or of its next retry.
@@ -451,7 +463,7 @@ fn is_live(probes: &ProbeTable, stamped: Stamped) -> bool {
 fn result(mut probe: ActiveProbe) -> ProbeResult {
     let outcome = match (probe.partial.take(), probe.round_trip, probe.last_error) {
         (Some(partial), Some(round_trip), _) => {
-            let (info, missing) = partial.progress.finish(probe.probe.query.detail, &partial.raw);
+            let (info, missing) = partial.state.finish(probe.probe.query.detail, &partial.raw);
             ProbeOutcome::Answered(Box::new(QueryReply { info, missing, round_trip, raw: partial.raw }))
         }
         (_, _, Some(error)) => ProbeOutcome::Malformed(error),

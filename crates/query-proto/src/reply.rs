@@ -69,16 +69,16 @@ pub enum RttMethod {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MissingPart {
-    /// One of the seven infos of document 003, numbered from 1 as in the document (S9).
-    Info(u8),
+    /// A part of the reply, as it is called in its protocol: one of the seven infos of document 003 (S9), for example.
+    Part(&'static str),
     /// Some of the players (S10).
     Players {
         /// Number of players received.
-        received: u8,
+        received: u16,
         /// Number of players on the server, if known.
-        expected: Option<u8>,
+        expected: Option<u16>,
     },
-    /// A reply of document 002 ends within this field (B6).
+    /// The reply ends within this field (B6).
     Truncated(DecodeError),
 }
 
@@ -147,13 +147,8 @@ impl fmt::Debug for RawReply {
 
 impl fmt::Display for MissingPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const INFOS: [&str; 7] =
-            ["numbers and game", "name and description", "game name", "map", "mod ids", "mod names", "tags"];
         match self {
-            Self::Info(number) => {
-                let content = usize::from(*number).checked_sub(1).and_then(|index| INFOS.get(index));
-                write!(f, "info {number} ({})", content.unwrap_or(&"unknown"))
-            }
+            Self::Part(name) => f.write_str(name),
             Self::Players { expected: None, .. } => f.write_str("players"),
             Self::Players { received, expected: Some(expected) } => {
                 write!(f, "{} of {expected} players", expected.saturating_sub(*received))

@@ -1,22 +1,17 @@
 //! Answering queries for a game.
 
 mod config;
-mod replies;
+mod datagrams;
 
 pub use config::ResponderConfig;
-pub use replies::SessionReplies;
+pub(crate) use datagrams::Datagrams;
 
-use crate::ServerInfo;
+use crate::{Protocol, ServerInfo, exchange::Query, protocols};
 use rallypoint_limit::{Decision, Limiter, LimiterConfigError, OverBudget};
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_wire::{
-    bloodmasters::{self, Echo, Reply},
-    session::ClientDatagram,
-};
-use replies::{Datagrams, PreparedReplies};
 use std::{collections::VecDeque, fmt, net::SocketAddr, sync::Arc, time::Instant};
 
-/// Answers queries of documents 002 and 003 for one server, from one [`ServerInfo`].
+/// Answers queries for one server, from one [`ServerInfo`], in all protocols that have a responder.
 ///
 /// * In: [`set_info`](Self::set_info) when something has changed; `handle_datagram` of [`Machine`]. There are no timers and no
 ///   events.
@@ -27,7 +22,7 @@ use std::{collections::VecDeque, fmt, net::SocketAddr, sync::Arc, time::Instant}
 /// address, per network and in total (S11). A query over a budget is dropped, not queued. Replies are encoded once, when the
 /// info is set; answering a query does not allocate.
 ///
-/// Queries of the two protocols cannot be mistaken for each other, so one responder can serve both, even on one port.
+/// Queries of these protocols cannot be mistaken for each other, so one responder can serve all, even on one port.
 ///
 /// # Example
 ///
@@ -87,22 +82,26 @@ struct PendingReply {
     to: SocketAddr,
     /// The replies at the time of the query: a reply never mixes two versions of the info.
     replies: Arc<PreparedReplies>,
-    kind: ReplyKind,
+    /// Index of the protocol in the replies.
+    protocol: usize,
+    query: Query,
     /// Index of the next datagram.
     next: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum ReplyKind {
-    Bloodmasters(Echo),
-    Infos,
-    Players,
-}
+/// The replies to all kinds of queries, by protocol.
+#[derive(Debug)]
+struct PreparedReplies(Vec<(Protocol, Vec<Datagrams>)>);
 
 /// Maximum number of replies waiting to be sent. The event loop sends them after every batch of received datagrams.
 const MAX_QUEUE: usize = 1_024;
 
 impl Responder {
+    /// The protocols that have a responder.
+    pub fn protocols() -> impl Iterator<Item = Protocol> {
+        Protocol::ALL.iter().copied().filter(|protocol| protocols::has_responder(*protocol))
+    }
+
     /// Length of the longest datagram of interest, in bytes: the size of the receive buffer. No query is longer.
     pub const MAX_DATAGRAM: usize = 2_048;
 
@@ -113,7 +112,7 @@ impl Responder {
     pub fn new(config: ResponderConfig, seed: u128, info: &ServerInfo) -> Result<Self, LimiterConfigError> {
         config.validate()?;
         Ok(Self {
-            replies: Arc::new(PreparedReplies::new(info)),
+            replies: Arc::new(PreparedReplies::new(&config.protocols, info)),
             limiter: Limiter::new(&config.limits(), seed),
             queue: VecDeque::with_capacity(MAX_QUEUE),
             stats: ResponderStats::default(),
@@ -123,7 +122,7 @@ impl Responder {
 
     /// Changes the description of the server. Texts that are too long are cut; fields that a protocol does not have are left out.
     pub fn set_info(&mut self, info: &ServerInfo) {
-        self.replies = Arc::new(PreparedReplies::new(info));
+        self.replies = Arc::new(PreparedReplies::new(&self.config.protocols, info));
     }
 
     /// Counters since creation.
@@ -139,8 +138,8 @@ impl Responder {
     }
 
     /// Queues a reply, if the budgets allow it. False if they do not.
-    fn reply(&mut self, now: Instant, to: SocketAddr, kind: ReplyKind) -> bool {
-        let size = kind.of(&self.replies).size();
+    fn reply(&mut self, now: Instant, to: SocketAddr, protocol: usize, query: Query) -> bool {
+        let size = self.replies.datagrams(protocol, query.kind).map_or(0, Datagrams::size);
         if size == 0 {
             return true;
         }
@@ -148,12 +147,12 @@ impl Responder {
             self.stats.over_queue += 1;
             return false;
         }
-        if let Decision::Refused(_) = self.limiter.check(now, to.ip(), size) {
+        if let Decision::Refused(_) = self.limiter.check(now, to.ip(), size + query.growth) {
             self.stats.over_budget += 1;
             return false;
         }
         self.stats.answered += 1;
-        self.queue.push_back(PendingReply { to, replies: self.replies.clone(), kind, next: 0 });
+        self.queue.push_back(PendingReply { to, replies: self.replies.clone(), protocol, query, next: 0 });
         true
     }
 }
@@ -164,44 +163,28 @@ impl Machine for Responder {
     fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         self.stats.received += 1;
         self.stats.received_bytes += bytes.len() as u64;
-        // Exactly one byte, so that an info that is sent here, misdirected or forged, is not answered (S2).
-        let session = match ClientDatagram::parse(bytes) {
-            Ok(ClientDatagram::Query) => Some(ReplyKind::Infos),
-            Ok(ClientDatagram::QueryPlayers) => Some(ReplyKind::Players),
-            _ => None,
-        };
-        let mut has_query = false;
-        if let Some(kind) = session.filter(|_| self.config.session) {
-            has_query = true;
-            self.reply(now, from, kind);
-        } else if self.config.bloodmasters && !is_reply(bytes) {
-            for query in bloodmasters::queries(bytes) {
-                has_query = true;
-                // A datagram can contain thousands of queries: those over a budget are not counted one by one.
-                if !self.reply(now, from, ReplyKind::Bloodmasters(query.echo)) {
-                    break;
-                }
-            }
-        }
+        let replies = self.replies.clone();
+        let has_query = (0..).zip(&replies.0).any(|(index, (protocol, _))| {
+            protocols::queries(*protocol, bytes, |query| self.reply(now, from, index, query))
+        });
         self.stats.not_queries += u64::from(!has_query);
     }
 
     fn poll_transmit(&mut self, _now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         loop {
             let pending = self.queue.front_mut()?;
-            let datagrams = pending.kind.of(&pending.replies);
-            let Some(datagram) = datagrams.get(pending.next) else {
+            let replies = &pending.replies;
+            let datagrams = replies.datagrams(pending.protocol, pending.query.kind);
+            let Some((datagrams, datagram)) = datagrams.and_then(|all| Some((all, all.get(pending.next)?))) else {
                 self.queue.pop_front();
                 continue;
             };
-            pending.next += 1;
             let to = pending.to;
-            let len = datagram.len();
             let start = out.len();
             out.extend_from_slice(datagram);
-            if let ReplyKind::Bloodmasters(echo) = pending.kind {
-                out[start..][Echo::RANGE].copy_from_slice(&echo.0);
-            }
+            protocols::insert_token(replies.0[pending.protocol].0, pending.query.token.as_bytes(), start, out);
+            let len = out.len() - start;
+            pending.next += 1;
             if pending.next == datagrams.len() {
                 self.queue.pop_front();
             }
@@ -216,20 +199,13 @@ impl Machine for Responder {
     }
 }
 
-/// Whether this is the complete reply of another server, of a protocol version in use. It could be read as a query with
-/// extra bytes (B4), and then two servers, one of them forged, would answer each other forever. A query that is padded with
-/// zeros is not mistaken for a reply.
-fn is_reply(bytes: &[u8]) -> bool {
-    Reply::parse(bytes).is_ok_and(|reply| reply.is_complete() && reply.rules().is_some())
-}
+impl PreparedReplies {
+    fn new(enabled: &[Protocol], info: &ServerInfo) -> Self {
+        Self(enabled.iter().map(|protocol| (*protocol, protocols::replies(*protocol, info))).collect())
+    }
 
-impl ReplyKind {
-    fn of(self, replies: &PreparedReplies) -> &Datagrams {
-        match self {
-            Self::Bloodmasters(_) => &replies.bloodmasters,
-            Self::Infos => &replies.infos,
-            Self::Players => &replies.players,
-        }
+    fn datagrams(&self, protocol: usize, kind: u8) -> Option<&Datagrams> {
+        self.0.get(protocol)?.1.get(usize::from(kind))
     }
 }
 

@@ -1,6 +1,6 @@
-//! Keys that peers must not be able to guess: for echo values and for hash tables.
+//! Keys that peers must not be able to guess: for tokens and for hash tables.
 
-use rallypoint_wire::bloodmasters::Echo;
+use crate::exchange::Token;
 use siphasher::sip::{SipHasher13, SipHasher24};
 use std::{
     fmt,
@@ -10,7 +10,7 @@ use std::{
 /// Keys derived from the seed given at construction.
 #[derive(Clone)]
 pub(crate) struct Secrets {
-    echo: [u8; 16],
+    token: [u8; 16],
     pub tables: TableKey,
 }
 
@@ -20,20 +20,19 @@ pub(crate) struct TableKey([u8; 16]);
 
 impl Secrets {
     pub fn new(seed: [u8; 32]) -> Self {
-        let mut echo = [0; 16];
+        let mut token = [0; 16];
         let mut tables = [0; 16];
-        echo.copy_from_slice(&seed[..16]);
+        token.copy_from_slice(&seed[..16]);
         tables.copy_from_slice(&seed[16..]);
-        Self { echo, tables: TableKey(tables) }
+        Self { token, tables: TableKey(tables) }
     }
 
-    /// The echo value of one query: a keyed hash of its probe and attempt, so that it does not have to be stored (B7).
-    pub fn echo(&self, serial: u64, attempt: u8) -> Echo {
-        let mut hasher = SipHasher24::new_with_key(&self.echo);
+    /// The token of one attempt: a keyed hash of its probe and number, so that it does not have to be stored (B7).
+    pub fn token(&self, serial: u64, attempt: u8) -> Token {
+        let mut hasher = SipHasher24::new_with_key(&self.token);
         hasher.write_u64(serial);
         hasher.write_u8(attempt);
-        let [a, b, c, d, ..] = hasher.finish().to_le_bytes();
-        Echo([a, b, c, d])
+        Token(hasher.finish().to_le_bytes())
     }
 }
 
@@ -73,8 +72,8 @@ mod tests {
     #[test]
     fn b7_echo_values_differ_by_query_and_by_seed() {
         let secrets = [[1; 32], [2; 32]].map(Secrets::new);
-        let echoes: HashSet<Echo> = (0..2_000)
-            .flat_map(|which| secrets.iter().map(move |secrets| secrets.echo(which / 4, (which % 4) as u8)))
+        let echoes: HashSet<[u8; 4]> = (0..2_000)
+            .flat_map(|which| secrets.iter().map(move |secrets| secrets.token(which / 4, (which % 4) as u8).short()))
             .collect();
         // Among 4,000 values of 32 bits a collision is expected for one seed in 500; these two seeds have none.
         assert_eq!(echoes.len(), 4_000);

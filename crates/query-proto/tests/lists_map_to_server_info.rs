@@ -4,7 +4,7 @@ use rallypoint_query_proto::{Probe, Protocol, ServerInfo};
 use rallypoint_wire::{
     legacy,
     lobby::{
-        Datagram, Endpoint, ListBlock, LobbyId, Occupancy, ProtocolId, Registration, ServerId, TableBuf, Transport,
+        Datagram, Endpoint, ListBlock, ListId, Occupancy, ProtocolId, Registration, ServerId, TableBuf, Transport,
     },
 };
 use std::net::SocketAddr;
@@ -61,7 +61,7 @@ fn l13_a_registration_without_its_secret_id() {
     let id = ServerId::from_bytes(*b"secret secret se");
     let port = 8190.try_into().unwrap();
     let mut datagram = Vec::new();
-    Registration::new(id, LobbyId::GANG_GARRISON_2, Transport::Tcp, port, OCCUPANCY, table.as_table())
+    Registration::new(id, ListId::GANG_GARRISON_2, Transport::Tcp, port, OCCUPANCY, table.as_table())
         .unwrap()
         .emit(&mut datagram);
     let Ok(Datagram::Register(registration)) = Datagram::parse(&datagram) else { panic!("a registration") };

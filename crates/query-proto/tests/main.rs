@@ -2,6 +2,7 @@
 
 mod bloodmasters_captures;
 mod common;
+mod documentation_names_every_protocol;
 mod lists_map_to_server_info;
 mod malformed_replies_are_reported;
 mod only_the_probed_address_counts;

@@ -5,7 +5,7 @@ use common::*;
 use proptest::prelude::*;
 use rallypoint_limit::{OverBudget, Scope, Unit};
 use rallypoint_machine::Machine;
-use rallypoint_query_proto::{Responder, ResponderConfig, ServerInfo, Team};
+use rallypoint_query_proto::{Protocol, Responder, ResponderConfig, ServerInfo, Team};
 use rallypoint_wire::session::ServerDatagram;
 use std::{
     net::{IpAddr, SocketAddr},
@@ -168,7 +168,9 @@ fn b3_thousands_of_queries_in_one_datagram_stop_at_the_budget() {
 fn each_protocol_can_be_switched_off() {
     let now = Instant::now();
     for (session, bloodmasters) in [(true, false), (false, true), (false, false)] {
-        let config = ResponderConfig { session, bloodmasters, ..generous() };
+        let enabled = [(session, Protocol::Session), (bloodmasters, Protocol::Bloodmasters)];
+        let protocols = enabled.into_iter().filter(|(is_on, _)| *is_on).map(|(_, protocol)| protocol).collect();
+        let config = ResponderConfig { protocols, ..generous() };
         let mut responder = Responder::new(config, 1, &info(4)).unwrap();
         let answers = QUERIES.map(|query| {
             responder.handle_datagram(now, prober_address(), query);

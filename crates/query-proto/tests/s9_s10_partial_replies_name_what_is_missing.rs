@@ -32,18 +32,29 @@ fn s9_seven_distinct_infos_are_all() {
     assert_eq!(own_answer(&report).raw.session().count(), 7);
 }
 
+/// The seven infos as they are called.
+const NAMES: [&str; 7] = [
+    "info 1 (numbers and game)",
+    "info 2 (name and description)",
+    "info 3 (game name)",
+    "info 4 (map)",
+    "info 5 (mod ids)",
+    "info 6 (mod names)",
+    "info 7 (tags)",
+];
+
 #[test]
 fn s9_each_missing_info_is_named() {
     for part in 0..7 {
         let report = report(INFOS, move |_, bytes| bytes[0] != 0x80 + part);
         let answer = own_answer(&report);
-        assert_eq!(answer.missing, [MissingPart::Info(part + 1)]);
+        assert_eq!(answer.missing, [MissingPart::Part(NAMES[usize::from(part)])]);
         assert_eq!(report.retries, ProberConfig::default().retries, "it was queried again for the missing info");
         assert_eq!(answer.info.name.is_none(), part == 1);
         assert_eq!(answer.info.players.is_none(), part == 0);
         assert_eq!(answer.info.tags.is_empty(), part == 6);
     }
-    assert_eq!(MissingPart::Info(2).to_string(), "info 2 (name and description)");
+    assert_eq!(MissingPart::Part(NAMES[1]).to_string(), "info 2 (name and description)");
 }
 
 #[test]
@@ -97,7 +108,7 @@ fn s10_a_player_leaves_between_two_queries() {
 fn s10_without_info_1_players_are_not_requested() {
     let report = report(SESSION, |_, bytes| bytes[0] != 0x80);
     let missing = &own_answer(&report).missing;
-    assert_eq!(*missing, [MissingPart::Info(1), MissingPart::Players { received: 0, expected: None }]);
+    assert_eq!(*missing, [MissingPart::Part(NAMES[0]), MissingPart::Players { received: 0, expected: None }]);
     assert_eq!(missing[1].to_string(), "players");
 }
 

@@ -5,10 +5,9 @@ use common::*;
 use proptest::prelude::*;
 use rallypoint_machine::Machine;
 use rallypoint_query_proto::{
-    BloodmastersInfo, Mod, Player, Probe, ProbeOutcome, ProberConfig, Protocol, QueryReply, ServerInfo, ServerQuery,
-    SessionInfo, Team,
+    Extension, Mod, Player, Probe, ProbeOutcome, ProberConfig, Protocol, QueryReply, ServerInfo, ServerQuery, Team,
 };
-use rallypoint_wire::bloodmasters::{GameType, Rules};
+use rallypoint_wire::bloodmasters::GameType;
 use std::time::Instant;
 
 fn exchange(info: &ServerInfo, query: ServerQuery) -> QueryReply {
@@ -35,6 +34,20 @@ fn text(length: usize) -> impl Strategy<Value = String> {
 
 fn ascii(length: usize) -> impl Strategy<Value = String> {
     prop::collection::vec(prop::char::range(' ', ']'), 0..length).prop_map(|chars| chars.into_iter().collect())
+}
+
+fn session_extension(revision: u8, engine_revision: u32, version_type: u8, version: u32) -> Extension {
+    Extension::from([
+        ("revision", revision.into()),
+        ("engine_revision", engine_revision.into()),
+        ("version_type", version_type.into()),
+        ("version", version.into()),
+    ])
+}
+
+/// A limit of Bloodmasters as it is shown.
+fn limit(value: i16, unit: &str) -> String {
+    if value > 0 { format!("{value}{unit}") } else { "none".into() }
 }
 
 prop_compose! {
@@ -67,9 +80,9 @@ prop_compose! {
                 .map(|(id, (name, ranked, color))| Team { id, name, ranked, color }).collect(),
             player_list: Some(players.into_iter().map(|(name, (team, rank, ping, platform))| Player {
                 name, team: Some(team), rank: Some(rank), ping_ms: Some(ping.into()), platform: Some(platform),
-                spectator: false,
+                ..Player::default()
             }).collect()),
-            session: Some(SessionInfo { revision, engine_revision, version_type, version }),
+            extensions: [(Protocol::Session, session_extension(revision, engine_revision, version_type, version))].into(),
             ..ServerInfo::default()
         }
     }
@@ -105,10 +118,17 @@ prop_compose! {
             spectators: Some((list.len() as u8 - players).into()),
             teams: [team(1, "red", [255, 0, 0]), team(2, "blue", [0, 0, 255])].into_iter()
                 .filter(|team| list.iter().any(|player| player.team == Some(team.id))).collect(),
-            bloodmasters: Some(BloodmastersInfo {
-                protocol: 29, clients: list.len() as u8, max_clients, game_type: GameType(game_type),
-                rules: Some(Rules { score_limit, time_limit, join_smallest }),
-            }),
+            rules: [("score limit", limit(score_limit, "")), ("time limit", limit(time_limit, " min"))]
+                .map(|(name, value)| (name.to_owned(), value)).into(),
+            extensions: [(Protocol::Bloodmasters, Extension::from([
+                ("protocol", 29_u8.into()),
+                ("clients", (list.len() as u8).into()),
+                ("max_clients", max_clients.into()),
+                ("game_type", game_type.into()),
+                ("score_limit", score_limit.into()),
+                ("time_limit", time_limit.into()),
+                ("join_smallest", join_smallest.into()),
+            ]))].into(),
             player_list: Some(list),
             ..ServerInfo::default()
         }
@@ -189,9 +209,11 @@ fn spectators_are_reported_if_the_protocol_has_them() {
 
 #[test]
 fn w43_a_version_that_the_game_does_not_give_is_not_shown() {
-    let own = |version_type, version| SessionInfo { version_type, version, ..SessionInfo::default() };
+    let own = |version_type, version| session_extension(0, 0, version_type, version);
     for (session, shown) in [(own(0, 0), None), (own(1, 0), Some("0")), (own(0, 292), Some("292"))] {
-        let received = exchange(&ServerInfo { session: Some(session), ..ServerInfo::default() }, INFOS).info;
-        assert_eq!((received.version.as_deref(), received.session), (shown, Some(session)));
+        let extensions = [(Protocol::Session, session)].into();
+        let sent = ServerInfo { extensions, ..ServerInfo::default() };
+        let received = exchange(&sent, INFOS).info;
+        assert_eq!((received.version.as_deref(), received.extensions), (shown, sent.extensions));
     }
 }

@@ -19,10 +19,11 @@ fn both_protocols_at_one_address() {
         }
         let reports = run(&mut net, prober);
         let answers: Vec<_> = reports.iter().map(|report| report.reply().unwrap()).collect();
+        let has = |index: usize, protocol| answers[index].info.extensions.contains_key(&protocol);
         assert_eq!(answers[0].info.website, named.website);
-        assert!(answers[0].info.bloodmasters.is_some() && answers[0].info.session.is_none());
+        assert!(has(0, Protocol::Bloodmasters) && !has(0, Protocol::Session));
         assert_eq!(answers[1].info.description, named.description);
-        assert!(answers[1].info.session.is_some() && answers[1].info.bloodmasters.is_none());
+        assert!(has(1, Protocol::Session) && !has(1, Protocol::Bloodmasters));
         assert!(answers.iter().all(|answer| answer.is_complete()));
         assert!(reports.iter().all(|report| report.malformed == 0 && report.retries == 0));
     }

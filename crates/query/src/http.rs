@@ -108,15 +108,20 @@ pub(crate) async fn send_over(
 ) -> Result<HttpResponse, ProbeError> {
     if url.is_secure {
         let stream = within(timeout, tls::connect(stream, &url.host)).await?;
-        exchange(stream, timeout, url, request, max_body).await
+        exchange(Box::new(stream), timeout, url, request, max_body).await
     } else {
-        exchange(stream, timeout, url, request, max_body).await
+        exchange(Box::new(stream), timeout, url, request, max_body).await
     }
 }
 
+/// A connection with or without TLS: one type, so that the HTTP client is compiled once.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
 /// Sends a request and reads the response. The limit applies to every wait.
 async fn exchange(
-    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    stream: Box<dyn Stream>,
     limit: Duration,
     url: &HttpUrl,
     request: HttpRequest<'_>,

@@ -45,7 +45,7 @@ mod error;
 #[cfg(feature = "http")]
 pub mod http;
 mod list;
-pub mod lobby_names;
+pub mod list_names;
 pub mod mirror;
 mod resolve;
 mod route;

@@ -7,7 +7,7 @@ pub(crate) mod web;
 
 use crate::{Family, LobbyAddress, ProbeError, ScanConfig, Target, resolve::resolve, target::candidates, tcp::connect};
 use rallypoint_query_proto::{Detail, Probe, Protocol, ServerInfo, ServerQuery};
-use rallypoint_wire::lobby::{LobbyId, Transport};
+use rallypoint_wire::lobby::{ListId, Transport};
 use std::{
     net::SocketAddr,
     sync::Arc,
@@ -24,7 +24,7 @@ pub struct FetchedServer {
     /// Protocol of the server, if the list implies it.
     pub protocol: Option<Protocol>,
     /// The list of the lobby that contains the server, if it is known.
-    pub list: Option<LobbyId>,
+    pub list: Option<ListId>,
     /// The name that the lobby's operator has given to a list that is not well known, if the lobby's API reports it.
     pub list_name: Option<Arc<str>>,
 }
@@ -111,9 +111,9 @@ impl FetchedServer {
         if self.protocol.is_none() && lobby.is_none_or(|lobby| lobby.transport == Transport::Tcp) {
             return Vec::new();
         }
-        let protocols = candidates(&self.protocol);
         let probe = |addr: SocketAddr, protocol: Protocol| Probe::new(addr, ServerQuery { protocol, detail });
-        endpoints.flat_map(|addr| protocols.iter().map(move |protocol| probe(*addr, *protocol))).collect()
+        let protocols = |addr: &SocketAddr| candidates(self.protocol, Some(addr.port()));
+        endpoints.flat_map(|addr| protocols(addr).map(move |protocol| probe(*addr, protocol))).collect()
     }
 }
 

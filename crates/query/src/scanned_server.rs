@@ -1,8 +1,8 @@
 //! One server as a scan knows it.
 
-use crate::{FetchedServer, ProbeError, ServerAddress, engine::ProbeReply, lobby_names};
+use crate::{FetchedServer, ProbeError, ServerAddress, engine::ProbeReply, list_names};
 use rallypoint_query_proto::{MissingPart, Protocol, RoundTrip, ServerInfo};
-use rallypoint_wire::lobby::{LobbyId, Transport};
+use rallypoint_wire::lobby::{ListId, Transport};
 use std::{net::SocketAddr, sync::Arc};
 
 /// One server as a scan knows it: from the server itself, from a list, or from both.
@@ -28,7 +28,7 @@ pub struct ScannedServer {
     /// All addresses in the list.
     pub endpoints: Vec<SocketAddr>,
     /// The list of the lobby that contains the server, if it is known.
-    pub list: Option<LobbyId>,
+    pub list: Option<ListId>,
     /// The name that the lobby's operator has given to a list that is not well known, if the lobby's API reports it.
     pub list_name: Option<Arc<str>>,
 }
@@ -101,8 +101,8 @@ impl ScannedServer {
     #[must_use]
     pub fn list_label(&self) -> Option<String> {
         let list = self.list?;
-        let name = self.list_name.as_deref().filter(|_| !lobby_names::is_known(list));
-        Some(name.map_or_else(|| lobby_names::short_name(list), str::to_owned))
+        let name = self.list_name.as_deref().filter(|_| !list_names::is_known(list));
+        Some(name.map_or_else(|| list_names::short_name(list), str::to_owned))
     }
 
     /// Number of milliseconds of the round trip, to three decimals, if the server answered.

@@ -148,7 +148,7 @@ impl Scanner {
         Self::with_observer(config, targets, None)
     }
 
-    /// The same, with an observer that receives a copy of every datagram.
+    /// Starts a scan with an observer that receives a copy of every datagram.
     ///
     /// # Errors
     /// As [`new`](Self::new).

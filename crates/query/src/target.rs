@@ -1,10 +1,10 @@
 //! Targets of a scan, as users write them.
 
-use crate::lobby_names;
-use rallypoint_query_proto::{Detail, Probe, Protocol, ServerQuery};
+use crate::list_names;
+use rallypoint_query_proto::{self as proto, Detail, Probe, Protocol, ServerQuery};
 use rallypoint_wire::{
     legacy,
-    lobby::{self, LobbyId, ProtocolId},
+    lobby::{self, ListId, ProtocolId},
 };
 use std::{
     fmt,
@@ -44,7 +44,7 @@ pub struct ServerAddress {
     pub host: Host,
     /// UDP port; `None` means the default port of each protocol.
     pub port: Option<NonZeroU16>,
-    /// Protocol of the server; `None` means that all are tried, and the first answer counts.
+    /// Protocol of the server; `None` means that those of [`proto::candidates`] are tried, and the first answer counts.
     pub protocol: Option<Protocol>,
 }
 
@@ -56,7 +56,7 @@ pub struct LobbyAddress {
     /// TCP port; `None` means the default port of the protocol.
     pub port: Option<NonZeroU16>,
     /// The list; `None` means all lists that the lobby is known to have.
-    pub id: Option<LobbyId>,
+    pub id: Option<ListId>,
 }
 
 /// An `http://` or `https://` URL: a Bloodmasters master list (L17), or a lobby's API.
@@ -96,17 +96,15 @@ impl ServerAddress {
             address.set_port(port);
             Probe::new(address, ServerQuery { protocol, detail })
         };
-        let protocols = candidates(&self.protocol);
-        addresses.iter().flat_map(|address| protocols.iter().map(move |protocol| probe(address, *protocol))).collect()
+        let protocols = || candidates(self.protocol, self.port.map(NonZeroU16::get));
+        addresses.iter().flat_map(|address| protocols().map(move |protocol| probe(address, protocol))).collect()
     }
 }
 
-/// The protocols that a server may speak, given the one that it is known to speak.
-pub(crate) fn candidates(known: &Option<Protocol>) -> &[Protocol] {
-    match known {
-        Some(protocol) => std::slice::from_ref(protocol),
-        None => Protocol::ALL,
-    }
+/// The protocols that a server may speak, given the one that it is known to speak, or else its port.
+pub(crate) fn candidates(known: Option<Protocol>, port: Option<u16>) -> impl Iterator<Item = Protocol> {
+    let guessed = known.is_none().then(|| proto::candidates(port));
+    known.into_iter().chain(guessed.into_iter().flatten())
 }
 
 impl LobbyAddress {
@@ -150,7 +148,7 @@ impl FromStr for LobbyAddress {
         let text = text.strip_prefix("lobby://").unwrap_or(text);
         let (host, id) = match text.split_once('/') {
             Some((host, id)) if !id.is_empty() => {
-                let id = lobby_names::find(id).map_err(|error| ParseTargetError(error.to_string()))?;
+                let id = list_names::find(id).map_err(|error| ParseTargetError(error.to_string()))?;
                 (host, Some(id))
             }
             Some((host, _)) => (host, None),
@@ -275,7 +273,7 @@ impl fmt::Display for ServerAddress {
 impl fmt::Display for LobbyAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "lobby://{}{}", self.host, PortSuffix(self.port))?;
-        self.id.map_or(Ok(()), |id| write!(f, "/{}", lobby_names::short_name(id)))
+        self.id.map_or(Ok(()), |id| write!(f, "/{}", list_names::short_name(id)))
     }
 }
 
@@ -361,10 +359,8 @@ mod tests {
             assert_eq!(wrong.parse::<Target>(), Err(ParseTargetError(EXPECTED.into())), "{wrong}");
         }
         for (wrong, part) in [
-            (
-                "ftp://example.org",
-                "unknown scheme ftp://: use bloodmasters://, session://, lobby://, http:// or https://",
-            ),
+            ("ftp://example.org", "unknown scheme ftp://: use bloodmasters://, session://, "),
+            ("ftp://example.org", "://, lobby://, http:// or https://"),
             ("lobby://example.org/nonsense", "gg2"),
             ("lobby://", "lobby.example.org"),
             ("http://example.org/a b", "expected a URL"),
@@ -376,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_without_a_protocol_is_probed_with_all() {
+    fn a_server_without_a_protocol_is_probed_with_several() {
         let probes = |text: &str| {
             let Ok(Target::Server(server)) = text.parse() else { panic!("{text}") };
             let probes = server.probes(&["192.0.2.1:0".parse().unwrap()], Detail::Info);

@@ -223,6 +223,16 @@ impl Client {
         }
     }
 
+    /// Ends the session at once: sends a disconnect, and does not deliver the messages that are left.
+    pub fn leave(&mut self, now: Instant) {
+        self.is_closing = true;
+        match &mut self.state {
+            State::Connected(connection) => connection.abort(now, DisconnectReason::Closed),
+            State::LoggingIn(_) | State::WaitingToReconnect(_) => self.state = State::Closed,
+            State::Closed => {}
+        }
+    }
+
     /// Sets the interval at which the application reads datagrams, as a game loop does: a wait of up to one interval does not
     /// indicate a queue on the path. Zero by default: every datagram is read when it arrives.
     pub fn set_poll_interval(&mut self, interval: Duration) {
@@ -243,6 +253,14 @@ impl Client {
     /// drawn from then on (W66). `rallypoint-session` calls it now and then.
     pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
         self.rng.mix(entropy);
+    }
+
+    /// Determines the bytes per second of the statistics, from what was sent and received since the last call. It is called about
+    /// once per second.
+    pub fn sample_throughput(&mut self, now: Instant) {
+        if let State::Connected(connection) = &mut self.state {
+            connection.sample_throughput(now);
+        }
     }
 
     #[cfg(test)]

@@ -38,6 +38,7 @@ mod send_buffer;
 mod source;
 mod stall_detector;
 mod steady_stream;
+mod throughput;
 mod timers;
 mod transmission_outcomes;
 mod transmit;
@@ -71,6 +72,7 @@ use std::{
     net::SocketAddr,
     time::{Duration, Instant},
 };
+use throughput::Throughput;
 
 /// One side of a session.
 ///
@@ -128,6 +130,7 @@ pub struct Connection {
     liveness: Liveness,
     events: PendingEvents,
     stats: ConnectionStats,
+    throughput: Throughput,
 }
 
 /// Messages to the peer.
@@ -296,6 +299,7 @@ impl Connection {
             },
             events: PendingEvents::default(),
             stats: ConnectionStats::default(),
+            throughput: Throughput::new(now),
             codec,
             config: config.clone(),
         }

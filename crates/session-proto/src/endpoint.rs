@@ -155,11 +155,8 @@ impl Endpoint {
     /// # Errors
     /// If the message does not fit into a datagram, the player does not exist, or the window is full.
     pub fn send(&mut self, now: Instant, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
-        let allowance = self.memory.allowance();
-        let slot = self.slots.of_mut(player).ok_or(SendError::UnknownPlayer)?;
-        let sent = slot.connection.send(now, message, allowance);
-        self.update_slot(player.index);
-        sent
+        let sent = self.send_with(player, |connection, allowance| connection.send(now, message, allowance));
+        sent.unwrap_or(Err(SendError::UnknownPlayer))
     }
 
     /// Whether a message of a player can be read. That is possible after the end of the session as well, until
@@ -234,6 +231,12 @@ impl Endpoint {
     /// drawn from then on (W66). `rallypoint-session` calls it now and then.
     pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
         self.rng.mix(entropy);
+    }
+
+    /// Determines the bytes per second of the statistics, from what was sent and received since the last call. It is called about
+    /// once per second.
+    pub fn sample_throughput(&mut self, now: Instant) {
+        self.slots.iter_mut().for_each(|slot| slot.connection.sample_throughput(now));
     }
 
     #[cfg(test)]

@@ -37,6 +37,9 @@ pub enum DisconnectReason {
     /// The peer does not follow the message layer (W110).
     #[error(transparent)]
     Channels(ChannelFault),
+    /// The task that drives an async client has panicked: a bug.
+    #[error("the task that drives the session has panicked")]
+    DriverPanicked,
 }
 
 /// Why a message cannot be sent.
@@ -75,6 +78,9 @@ pub enum SendError {
     /// There is no such channel in this direction.
     #[error("there is no such channel in this direction")]
     NoChannel,
+    /// The task that drives an async client or server has panicked: a bug.
+    #[error("the task that drives the session has panicked")]
+    DriverPanicked,
 }
 
 /// Why a login failed.

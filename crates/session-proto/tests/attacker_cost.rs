@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{forge::*, *};
-use rallypoint_netsim::{Link, Rng};
+use rallypoint_netsim::{Link, Rng, seeds};
 use rallypoint_session_proto::{Encryption, PlayerId};
 use std::{
     cell::RefCell,
@@ -28,9 +28,8 @@ const CASES: [(Target, Encryption); 4] = [
 ];
 
 /// Number of random attacks of each kind.
-fn seeds() -> u64 {
-    let seeds: u64 = std::env::var("RALLYPOINT_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_500);
-    (seeds / 100).max(2)
+fn attacks() -> u64 {
+    (seeds() / 100).max(2)
 }
 
 /// The number of a data datagram.
@@ -136,7 +135,7 @@ fn holes(seed: u64, target: Target, encryption: Encryption) -> f64 {
 #[test]
 fn w60_requests_never_take_more_than_twice_what_was_received_since_the_window_advanced() {
     for (target, encryption) in CASES {
-        let ratios = (0..seeds()).map(|seed| (holes(seed, target, encryption.clone()), seed));
+        let ratios = (0..attacks()).map(|seed| (holes(seed, target, encryption.clone()), seed));
         let (worst, seed) = ratios.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
         println!("{target:?}, {encryption:?}: {worst:.2} (seed {seed})");
         assert!(worst > 0.0, "holes are requested");
@@ -193,7 +192,7 @@ fn forged_requests(seed: u64, target: Target, encryption: Encryption) -> (usize,
 fn w61_forged_requests_draw_no_more_than_a_budget_of_bytes() {
     for (target, encryption) in CASES {
         let mut worst = (0.0, 0.0, 0);
-        for seed in 0..seeds() {
+        for seed in 0..attacks() {
             let (drawn, allowed, forged) = forged_requests(seed, target, encryption.clone());
             let used = drawn as f64 / allowed as f64;
             worst = if used > worst.0 { (used, drawn as f64 / forged as f64, seed) } else { worst };

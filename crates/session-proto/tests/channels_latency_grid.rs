@@ -10,7 +10,7 @@ use common::{
     frames::Framed,
     ms, number_of, numbered, secs,
 };
-use rallypoint_netsim::{Link, Network, Node};
+use rallypoint_netsim::{Link, Network, Node, is_full};
 use rallypoint_session_proto::{
     Channel, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServerConfig, ChannelTable, Encryption, SendError,
 };
@@ -263,12 +263,6 @@ fn check(seed: u64, cell: &Cell) -> Result<(), String> {
     );
     println!("{text}");
     if is_met { Ok(()) } else { Err(text) }
-}
-
-/// Whether all cells run, with several seeds.
-fn is_full() -> bool {
-    let seeds = std::env::var("RALLYPOINT_SEEDS").ok().and_then(|text| text.parse::<u64>().ok());
-    seeds.is_none_or(|seeds| seeds >= 2_500)
 }
 
 /// Runs these cells with one seed, or with several in the full run.

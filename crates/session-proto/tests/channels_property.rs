@@ -7,7 +7,7 @@ use common::{
     channels::{ChannelPair, ClientApp, Received, ServerApp},
     ms, number_of, numbered, secs,
 };
-use rallypoint_netsim::{Link, Network, Node, Rng};
+use rallypoint_netsim::{Link, Network, Node, Rng, seeds};
 use rallypoint_session_proto::{
     Channel, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServerConfig, ChannelTable, ClientEvent,
     Connection, Encryption, MessageId, PlayerId, SendError, ServerEvent,
@@ -389,10 +389,9 @@ fn run(seed: u64, encryption: &Encryption, window: usize, traffic: Traffic) {
     Run::start(seed, encryption, window, traffic).finish();
 }
 
-/// Runs a quarter of 10,000 seeds, or as many as the variable `RALLYPOINT_SEEDS` says; each quarter has its own.
+/// Runs all seeds of a quarter; each quarter has its own.
 fn run_seeds(quarter: u64, encryption: &Encryption, window: usize) {
-    let seeds: u64 = std::env::var("RALLYPOINT_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_500);
-    for seed in quarter * seeds..(quarter + 1) * seeds {
+    for seed in quarter * seeds()..(quarter + 1) * seeds() {
         let traffic = if seed % 8 < 4 { Traffic::Bursts } else { Traffic::Frames };
         run(seed, encryption, window, traffic);
     }

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::*;
-use rallypoint_netsim::{FilterAction, Link, Network, Node, Rng};
+use rallypoint_netsim::{FilterAction, Link, Network, Node, Rng, seeds};
 use rallypoint_session_proto::{ClientConfig, DisconnectReason, Encryption, PlayerId, ServerEvent};
 use std::{cell::RefCell, net::SocketAddr, rc::Rc, time::Duration};
 
@@ -373,9 +373,8 @@ fn exchange_at_random(seed: u64, encryption: &Encryption) {
 
 #[test]
 fn w54_players_whose_ports_change_all_the_time_are_served_when_that_ends() {
-    let seeds: u64 = std::env::var("RALLYPOINT_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_500);
     // Each simulates minutes with several players.
-    for seed in 0..(seeds / 250).max(1) {
+    for seed in 0..(seeds() / 250).max(1) {
         for encryption in [Encryption::Plain, Encryption::Encrypted] {
             exchange_at_random(seed, &encryption);
         }

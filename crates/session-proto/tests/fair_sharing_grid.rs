@@ -1,11 +1,12 @@
 //! The whole grid of what `fair_sharing` shows with a few cells: loss of downloads side by side, and the share of one beside a
 //! CUBIC flow (S26), with the window of `ConnectionConfig::default()` unless a test says otherwise. With `cargo xtask test --full`
-//! each test runs all cells of a rate with several seeds; otherwise one cell with one seed, another one for each rate, or none above
-//! 50 Mbit/s, which takes long. The variable `RALLYPOINT_GRID_SEED` chooses another seed, and with it another cell.
+//! each test runs all cells of a rate with several seeds; otherwise one cell with one seed, another one for each rate. Rates above
+//! 50 Mbit/s, which take long, are run with `--full` only. The variable `RALLYPOINT_GRID_SEED` chooses another seed, and with it another cell.
 
 use crate::common;
 
 use common::{bottleneck::*, *};
+use rallypoint_netsim::{is_full, number_from_env};
 use std::time::Duration;
 
 /// Bytes of a datagram of the CUBIC flows: by default the same as those of the sessions, which is the hardest comparison for
@@ -13,7 +14,7 @@ use std::time::Duration;
 const SEGMENT: u64 = 411;
 
 fn segment() -> usize {
-    variable("RALLYPOINT_GRID_SEGMENT").unwrap_or(SEGMENT) as usize
+    number_from_env("RALLYPOINT_GRID_SEGMENT").unwrap_or(SEGMENT) as usize
 }
 
 /// Seeds that every cell is run with, and the number of them for high rates, which take long. With those that come first, earlier
@@ -26,20 +27,16 @@ const HIGH_RATE_SEEDS: usize = 6;
 /// The window of `ConnectionConfig::default()`, in messages.
 const DEFAULT_WINDOW: usize = 4_096;
 
-fn variable(name: &str) -> Option<u64> {
-    std::env::var(name).ok().and_then(|text| text.parse().ok())
-}
-
 /// Runs the cells of a rate in Mbit/s, and fails after the last of them if one or more missed their goal.
 fn check_cells<T: Copy>(rate: u64, all: &[T], check: impl Fn(u64, T) -> Result<(), String>) {
-    let chosen = variable("RALLYPOINT_GRID_SEED");
+    let chosen = number_from_env("RALLYPOINT_GRID_SEED");
     // Each rate and each seed takes another cell.
     let sample = (rate + chosen.unwrap_or_default()) as usize % all.len();
-    let (cells, seeds) = match variable("RALLYPOINT_SEEDS") {
-        Some(..2_500) if rate > 50 => return,
-        Some(..2_500) => (&all[sample..=sample], &SEEDS[..1]),
-        _ if rate > 20 => (all, &SEEDS[..HIGH_RATE_SEEDS]),
-        _ => (all, &SEEDS[..]),
+    let cells = if is_full() { all } else { &all[sample..=sample] };
+    let seeds = match (is_full(), rate) {
+        (false, _) => &SEEDS[..1],
+        (true, 21..) => &SEEDS[..HIGH_RATE_SEEDS],
+        (true, _) => &SEEDS[..],
     };
     let seeds = chosen.map_or(seeds.to_vec(), |seed| vec![seed]);
     let runs = seeds.iter().flat_map(|&seed| cells.iter().map(move |&cell| (seed, cell)));
@@ -166,11 +163,6 @@ fn s26_a_download_at_50_mbit_shares_with_a_cubic_flow() {
 }
 
 #[test]
-fn s26_a_download_at_100_mbit_shares_with_a_cubic_flow() {
-    check_share(100, DEFAULT_WINDOW);
-}
-
-#[test]
 fn s26_a_download_at_30_mbit_shares_with_a_cubic_flow() {
     check_share(30, DEFAULT_WINDOW);
 }
@@ -180,7 +172,17 @@ fn s26_a_download_at_50_mbit_with_a_large_window_shares_with_a_cubic_flow() {
     check_share(50, 16_384);
 }
 
-#[test]
-fn s26_a_download_at_100_mbit_with_a_large_window_shares_with_a_cubic_flow() {
-    check_share(100, 16_384);
+/// Rates that take long.
+mod full {
+    use super::*;
+
+    #[test]
+    fn s26_a_download_at_100_mbit_shares_with_a_cubic_flow() {
+        check_share(100, DEFAULT_WINDOW);
+    }
+
+    #[test]
+    fn s26_a_download_at_100_mbit_with_a_large_window_shares_with_a_cubic_flow() {
+        check_share(100, 16_384);
+    }
 }

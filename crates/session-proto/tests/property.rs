@@ -4,7 +4,7 @@
 use crate::common;
 
 use common::*;
-use rallypoint_netsim::{Link, Rng};
+use rallypoint_netsim::{Link, Rng, seeds};
 use rallypoint_session_proto::{Encryption, SendError};
 use std::time::Instant;
 
@@ -77,10 +77,9 @@ fn run(seed: u64, encryption: Encryption, window: usize) {
     assert!(memory <= 64 * 508 * 2 + 4_096, "seed {seed}: {memory} bytes");
 }
 
-/// Runs the number of seeds in the variable `RALLYPOINT_SEEDS`, 2,500 by default: ten thousand in all tests together.
+/// Runs all seeds: ten thousand in all tests of a full run together.
 fn run_seeds(encryption: &Encryption, window: usize) {
-    let seeds: u64 = std::env::var("RALLYPOINT_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_500);
-    (0..seeds).for_each(|seed| run(seed, encryption.clone(), window));
+    (0..seeds()).for_each(|seed| run(seed, encryption.clone(), window));
 }
 
 #[test]

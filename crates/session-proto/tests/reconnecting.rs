@@ -4,7 +4,7 @@
 use crate::common;
 
 use common::*;
-use rallypoint_netsim::{Link, Network, Node};
+use rallypoint_netsim::{Link, Network, Node, seeds};
 use rallypoint_session_proto::{ClientConfig, ClientEvent, DisconnectReason, Encryption, EndpointConfig, LoginError};
 use std::net::SocketAddr;
 
@@ -300,9 +300,8 @@ fn missing_after_outage(seed: u64, count: u8, is_shared: bool, encryption: &Encr
 
 #[test]
 fn w50_all_players_are_back_after_outages_of_any_length() {
-    let seeds: u64 = std::env::var("RALLYPOINT_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_500);
     let mut missing = Vec::new();
-    for seed in 0..(seeds / 250).max(1) {
+    for seed in 0..(seeds() / 250).max(1) {
         for (count, is_shared) in [(64, false), (40, false), (20, true), (32, true)] {
             for fate in [Fate::Offline, Fate::Restarted, Fate::Moved, Fate::ServerRestarted] {
                 let encryption = if seed % 2 == 0 { Encryption::Plain } else { Encryption::Encrypted };

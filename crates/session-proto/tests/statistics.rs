@@ -169,3 +169,25 @@ fn w82_loss_and_round_trip_time_are_true_with_loss_in_both_directions() {
 fn w82_loss_and_round_trip_time_are_true_with_loss_in_one_direction() {
     assert_truth("one direction", false);
 }
+
+#[test]
+fn the_bytes_per_second_are_those_of_the_last_second() {
+    let mut pair = Pair::plain(1, Link::default().delay(ms(10)));
+    for number in 0..100 {
+        pair.client_send(&numbered(number, 100));
+        pair.net.run_for(ms(20));
+        if number % 50 == 49 {
+            pair.net.with(pair.client, |app, now| app.client.sample_throughput(now));
+            pair.net.with(pair.server, |app, now| app.endpoint.sample_throughput(now));
+        }
+    }
+    let client = pair.client().client.connection().unwrap().stats();
+    let server = pair.server().endpoint.connection(pair.server().player()).unwrap().stats();
+    // 50 messages per second, each with a header, and copies at most.
+    assert!((5_000..12_000).contains(&client.bytes_sent_per_second), "{client:?}");
+    assert!(server.bytes_received_per_second.abs_diff(client.bytes_sent_per_second) < 500, "{server:?}");
+    pair.net.run_for(secs(2));
+    pair.net.with(pair.client, |app, now| app.client.sample_throughput(now));
+    let idle = pair.client().client.connection().unwrap().stats();
+    assert!(idle.bytes_sent_per_second < 100, "{idle:?}");
+}

@@ -6,8 +6,8 @@
 //! `cargo run -p rallypoint-session --example channels_game_loop`
 
 use rallypoint_session::{
-    Channel, ChannelIndex, ChannelMessage, ChannelMode, ChannelTable, ClientConfig, ClientEvent, ClientOptions,
-    EndpointConfig, LinkConditions, PolledChannelClient, PolledChannelServer, ServerEvent, ServerOptions,
+    Channel, ChannelIndex, ChannelMode, ChannelTable, ClientEvent, ClientOptions, LinkConditions, ServerEvent,
+    ServerOptions,
 };
 use std::{error::Error, thread::sleep, time::Duration};
 
@@ -23,22 +23,20 @@ fn main() -> Result<(), Box<dyn Error>> {
         Channel::new(ChannelMode::ReliableOrdered, 1_000),
         Channel { priority: 2, max_to_server: 0, ..Channel::new(ChannelMode::ReliableUnordered, 1_000_000) },
     ])?;
-    let listen = vec!["127.0.0.1:0".parse()?];
-    let options = ServerOptions { listen, ..EndpointConfig::for_game("circle").into() };
-    let mut server = PolledChannelServer::bind(options, table.clone())?;
-    let addr = server.local_addrs().next().ok_or("no address")?;
+    let mut server =
+        ServerOptions::new("circle").listen("127.0.0.1:0".parse()?).channels(table.clone()).bind_polled()?;
     let network = LinkConditions { loss: 0.02, delay: Duration::from_millis(20), seed: 1, ..LinkConditions::default() };
-    let options = ClientOptions { link_conditions: Some(network), ..ClientConfig::new("alice", "circle").into() };
-    let mut client = PolledChannelClient::connect(addr, options, table)?;
+    let mut options = ClientOptions::new("alice", "circle").channels(table);
+    options.link_conditions = Some(network);
+    let mut client = options.connect_polled(server.local_addrs()[0])?;
 
-    let mut message = ChannelMessage::default();
     let mut positions = 0;
     let mut map = 0;
     let mut chat = 0;
     while positions < 60 || map == 0 || chat == 0 {
         // The server's frame: receive, update the game, send.
         server.poll();
-        while let Some(event) = server.next_event(&mut message) {
+        while let Some(event) = server.next_event() {
             match event {
                 ServerEvent::Connected(new) => {
                     println!("{:?} connected", new.username);
@@ -47,8 +45,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                     }
                 }
                 // All players get it, in the channel on which it was sent, and share one copy of it.
-                ServerEvent::Message(_) => {
-                    server.broadcast(message.channel, &*message.bytes, |player, error| println!("{player:?}: {error}"));
+                ServerEvent::Message { channel, bytes, .. } => {
+                    let message = bytes.to_vec();
+                    server.broadcast(channel, message);
                 }
                 _ => {}
             }
@@ -57,12 +56,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 
         // The client's frame.
         client.poll();
-        while let Some(event) = client.next_event(&mut message) {
+        while let Some(event) = client.next_event() {
             match event {
                 ClientEvent::Connected => drop(client.send(CHAT, b"hello")),
-                ClientEvent::Message if message.channel == POSITIONS => positions += 1,
-                ClientEvent::Message if message.channel == MAP => map = message.bytes.len(),
-                ClientEvent::Message => chat += 1,
+                ClientEvent::Message { channel: POSITIONS, .. } => positions += 1,
+                ClientEvent::Message { channel: MAP, bytes } => map = bytes.len(),
+                ClientEvent::Message { .. } => chat += 1,
                 ClientEvent::Disconnected(reason) => return Err(reason.into()),
                 ClientEvent::LoginFailed(error) => return Err(error.into()),
                 _ => {}

@@ -3,12 +3,11 @@
 //! `cargo run -p rallypoint-session --example connect_tokens`
 
 use rallypoint_session::{
-    Channel, ChannelIndex, ChannelMessage, ChannelMode, ChannelTable, ClientChannels, ClientConfig, ClientEvent,
-    ConnectToken, Encryption, EndpointConfig, PolledChannelClient, PolledChannelServer, PublicKey, ServerChannels,
-    ServerEvent, ServerOptions, StaticKey, TokenIssuer,
+    Channel, ChannelIndex, ChannelMode, ChannelTable, ClientEvent, ClientOptions, ConnectToken, PolledClient,
+    PolledServer, ServerEvent, ServerOptions, StaticKey, TokenIssuer,
 };
+use std::error::Error;
 use std::time::{Duration, SystemTime};
-use std::{error::Error, net::SocketAddr};
 
 const CHAT: ChannelIndex = ChannelIndex::new(0).unwrap();
 
@@ -21,17 +20,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The game server knows the public half, and has a static key of its own, which clients pin.
     let server_key = StaticKey::from_bytes([7; 32])?;
     let pinned = server_key.public();
-    let endpoint = EndpointConfig { static_key: Some(server_key), ..EndpointConfig::for_game("duel") };
-    let options = ServerOptions { listen: vec!["127.0.0.1:0".parse()?], ..endpoint.into() };
-    let channels =
-        ServerChannels { token_issuer: Some(account_service.public()), decides_logins: true, ..table.clone().into() };
-    let mut server = PolledChannelServer::bind(options, channels)?;
-    let addr = server.local_addrs().next().ok_or("no address")?;
+    let options = ServerOptions::new("duel").listen("127.0.0.1:0".parse()?).key(server_key).channels(table.clone());
+    let mut server = options.tokens(account_service.public()).decides_logins().bind_polled()?;
+    let addr = server.local_addrs()[0];
 
     // A player signs in with the account service (over HTTPS, for example) and gets a token for this server.
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_secs();
     let token = |name: &str, expires: u64| account_service.issue(&pinned, name, expires, b"rank=7");
-    let connect = |name: &str, token: Option<ConnectToken>| join(addr, name, &pinned, &table, token);
+    // It is sent only to the server whose key is pinned.
+    let connect = |name: &str, token: Option<ConnectToken>| {
+        let mut options = ClientOptions::new(name, "duel").pinned(pinned).channels(table.clone());
+        options.token = token;
+        options.connect_polled(addr)
+    };
     for (name, mut client) in [
         ("alice", connect("alice", Some(token("alice", now + 60)?))?),
         ("expired", connect("expired", Some(token("expired", now - 60)?))?),
@@ -43,24 +44,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Starts to log in. A token is sent only to the server whose key is pinned.
-fn join(
-    addr: SocketAddr,
-    name: &str,
-    pinned: &PublicKey,
-    table: &ChannelTable,
-    token: Option<ConnectToken>,
-) -> Result<PolledChannelClient, Box<dyn Error>> {
-    let config = ClientConfig { encryption: Encryption::Pinned(*pinned), ..ClientConfig::new(name, "duel") };
-    Ok(PolledChannelClient::connect(addr, config, ClientChannels { token, ..table.clone().into() })?)
-}
-
 /// Runs both until the player has been greeted or refused.
-fn play(server: &mut PolledChannelServer, client: &mut PolledChannelClient) -> Result<String, Box<dyn Error>> {
-    let mut message = ChannelMessage::default();
+fn play(server: &mut PolledServer, client: &mut PolledClient) -> Result<String, Box<dyn Error>> {
     loop {
         server.poll();
-        while let Some(event) = server.next_event(&mut message) {
+        while let Some(event) = server.next_event() {
             // The token is valid. What it says about the player is for the game to decide on.
             if let ServerEvent::LoginRequest(request) = event {
                 server.accept_login(request.new.player);
@@ -70,8 +58,8 @@ fn play(server: &mut PolledChannelServer, client: &mut PolledChannelClient) -> R
             }
         }
         client.poll();
-        match client.next_event(&mut message) {
-            Some(ClientEvent::Message) => return Ok(String::from_utf8_lossy(&message.bytes).into_owned()),
+        match client.next_event() {
+            Some(ClientEvent::Message { bytes, .. }) => return Ok(String::from_utf8_lossy(bytes).into_owned()),
             Some(ClientEvent::LoginFailed(error)) => return Ok(error.to_string()),
             _ => client.wait(Duration::from_millis(1)),
         }

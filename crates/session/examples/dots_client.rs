@@ -14,7 +14,7 @@ mod screen;
 
 use canvas::Canvas;
 use protocol::{CHAT, DOTS, FRAME, GAME, MAP, MAP_BYTES, POSITIONS, decode, table};
-use rallypoint_session::{ChannelMessage, ClientConfig, ClientEvent, PolledChannelClient};
+use rallypoint_session::{ClientEvent, ClientOptions};
 use screen::{Key, Screen};
 use std::io::{IsTerminal, stdout};
 
@@ -22,27 +22,26 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let server = args.next().ok_or("usage: dots_client HOST:PORT [NAME]")?;
     let name = args.next().unwrap_or_else(|| "guest".into());
-    let mut client = PolledChannelClient::connect(server, ClientConfig::new(&name, GAME), table()?)?;
+    let mut client = ClientOptions::new(&name, GAME).channels(table()?).connect_polled(server)?;
     let screen = if stdout().is_terminal() { Some(Screen::open()?) } else { None };
     let mut canvas = Canvas::new();
-    let mut message = ChannelMessage::default();
     let mut dots = Vec::new();
     let mut frames = 0u32;
     loop {
         client.poll();
-        while let Some(event) = client.next_event(&mut message) {
+        while let Some(event) = client.next_event() {
             match event {
                 ClientEvent::Connected => drop(client.send(CHAT, b"hello")),
-                ClientEvent::Message if message.channel == POSITIONS => {
-                    dots = decode(&message.bytes);
+                ClientEvent::Message { channel: POSITIONS, bytes } => {
+                    dots = decode(bytes);
                     frames += 1;
                 }
                 // Whatever comes from the network is shown without control characters.
-                ClientEvent::Message if message.channel == CHAT => {
-                    let line = String::from_utf8_lossy(&message.bytes);
+                ClientEvent::Message { channel: CHAT, bytes } => {
+                    let line = String::from_utf8_lossy(bytes);
                     canvas.chat.push(line.chars().filter(|c| !c.is_control()).collect());
                 }
-                ClientEvent::Message if message.channel == MAP => canvas.add_strip(&message.bytes),
+                ClientEvent::Message { channel: MAP, bytes } => canvas.add_strip(bytes),
                 ClientEvent::Disconnected(reason) => return Err(reason.into()),
                 ClientEvent::LoginFailed(error) => return Err(error.into()),
                 _ => {}

@@ -9,22 +9,20 @@ mod protocol;
 mod world;
 
 use protocol::{CHAT, DOTS, FRAME, GAME, MAP, POSITIONS, encode, table};
-use rallypoint_session::{ChannelMessage, EndpointConfig, PolledChannelServer, ServerEvent, ServerOptions};
+use rallypoint_session::{PolledServer, ServerEvent, ServerOptions};
 use std::{error::Error, thread::sleep};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let listen = vec![std::env::args().nth(1).ok_or("usage: dots_server ADDR:PORT")?.parse()?];
-    let mut server =
-        PolledChannelServer::bind(ServerOptions { listen, ..EndpointConfig::for_game(GAME).into() }, table()?)?;
-    println!("listening: {}", server.local_addrs().next().ok_or("no address")?);
+    let listen = std::env::args().nth(1).ok_or("usage: dots_server ADDR:PORT")?.parse()?;
+    let mut server = ServerOptions::new(GAME).listen(listen).channels(table()?).bind_polled()?;
+    println!("listening: {}", server.local_addrs()[0]);
 
     let map = world::strips();
     let (mut dots, mut velocities) = world::start();
     let mut names = vec![String::new(); 256];
-    let mut message = ChannelMessage::default();
     loop {
         server.poll();
-        while let Some(event) = server.next_event(&mut message) {
+        while let Some(event) = server.next_event() {
             match event {
                 ServerEvent::Connected(new) => {
                     let slot = new.player.index().get();
@@ -36,14 +34,14 @@ fn main() -> Result<(), Box<dyn Error>> {
                         println!("{:?}: {error}", new.player);
                     }
                 }
-                ServerEvent::Message(player) if message.channel == CHAT => {
+                ServerEvent::Message { player, channel: CHAT, bytes } => {
                     let name = &names[usize::from(player.index().get())];
-                    say(&mut server, &format!("{name}: {:.400}", String::from_utf8_lossy(&message.bytes)));
+                    let line = format!("{name}: {:.400}", String::from_utf8_lossy(bytes));
+                    say(&mut server, &line);
                 }
                 // The direction of a dot: -1, 0 or 1 in each dimension.
-                ServerEvent::Message(player) if message.bytes.len() == 2 => {
-                    let direction =
-                        [message.bytes[0], message.bytes[1]].map(|byte| f32::from(byte as i8).clamp(-1.0, 1.0));
+                ServerEvent::Message { player, bytes: &[x, y], .. } => {
+                    let direction = [x, y].map(|byte| f32::from(byte as i8).clamp(-1.0, 1.0));
                     velocities[usize::from(player.index().get()) % DOTS] = direction.map(|d| d * 1.5);
                 }
                 ServerEvent::Disconnected(player, _) => {
@@ -57,14 +55,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         world::advance(&mut dots, &mut velocities);
         // All players share one copy. One who has no room for it gets the next.
-        server.broadcast(POSITIONS, encode(&dots), |_, _| {});
+        server.broadcast(POSITIONS, encode(&dots));
         server.flush();
         sleep(FRAME);
     }
 }
 
 /// Sends a line to all players.
-fn say(server: &mut PolledChannelServer, line: &str) {
+fn say(server: &mut PolledServer, line: &str) {
     println!("{line}");
-    server.broadcast(CHAT, line.as_bytes(), |player, error| println!("{player:?}: {error}"));
+    server.broadcast(CHAT, line.as_bytes());
 }

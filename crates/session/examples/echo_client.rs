@@ -3,7 +3,7 @@
 //! `cargo run -p rallypoint-session --example echo_client 127.0.0.1:45555 [KEY] < some.txt`
 // xtask: not run
 
-use rallypoint_session::{ClientConfig, Encryption, SessionClient};
+use rallypoint_session::{ClientOptions, ONLY_CHANNEL};
 use std::{error::Error, io::stdin, time::Instant};
 
 #[tokio::main(flavor = "current_thread")]
@@ -12,22 +12,22 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let server = args.next().ok_or("usage: echo_client HOST:PORT [KEY]")?;
 
     // With the server's key, no other server is accepted. Without it, the messages are encrypted all the same.
-    let encryption = match args.next() {
-        Some(key) => Encryption::Pinned(key.parse()?),
-        None => Encryption::Encrypted,
-    };
-    let config = ClientConfig { encryption, ..ClientConfig::new("echo client", "echo") };
-    let client = SessionClient::connect(server, config).await?;
+    let mut options = ClientOptions::new("echo client", "echo");
+    if let Some(key) = args.next() {
+        options = options.pinned(key.parse()?);
+    }
+    let client = options.connect(server).await?;
 
+    let mut buffer = Vec::new();
     for line in stdin().lines() {
         let line = line?;
         if line.is_empty() {
             continue;
         }
         let sent = Instant::now();
-        client.send(line.as_bytes()).await?;
-        let reply = client.recv().await?;
-        println!("{:?} after {:.1?}", String::from_utf8_lossy(&reply), sent.elapsed());
+        client.send(ONLY_CHANNEL, line.as_bytes()).await?;
+        let (_, reply) = client.recv(&mut buffer).await?;
+        println!("{:?} after {:.1?}", String::from_utf8_lossy(reply), sent.elapsed());
     }
 
     if let Some(stats) = client.stats() {

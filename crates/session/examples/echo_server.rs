@@ -3,7 +3,7 @@
 //! `cargo run -p rallypoint-session --example echo_server 127.0.0.1:45555`
 // xtask: not run
 
-use rallypoint_session::{EndpointConfig, PlayerId, ServerInfo, ServerOptions, SessionServer, generate_static_key};
+use rallypoint_session::{DriverPanicked, PlayerId, Server, ServerInfo, generate_static_key};
 use std::{error::Error, sync::Arc};
 
 #[tokio::main(flavor = "current_thread")]
@@ -14,13 +14,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let key = generate_static_key()?;
     println!("key: {}", key.public());
 
-    let config = EndpointConfig {
-        static_key: Some(key),
-        max_players: 255,
-        max_per_address: 255,
-        ..EndpointConfig::for_game("echo")
-    };
-    let server = SessionServer::bind(ServerOptions { listen: vec![listen], ..config.into() }).await?;
+    let mut options = Server::builder("echo").listen(listen).key(key).max_players(255);
+    options.endpoint.max_per_address = 255;
+    let server = options.bind().await?;
     println!("listening: {}", server.local_addrs()[0]);
 
     // The description in a server browser.
@@ -34,21 +30,22 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // Each player has a task of its own, so that one who reads nothing holds up no other.
     let server = Arc::new(server);
     loop {
-        let new = server.accept().await;
+        let new = server.accept().await?;
         println!("{:?} connected: {:?}", new.player, new.username);
         tokio::spawn(echo(server.clone(), new.player));
     }
 }
 
 /// Serves one player until its session ends.
-async fn echo(server: Arc<SessionServer>, player: PlayerId) {
-    let mut message = Vec::new();
-    while server.recv(player, &mut message).await {
+async fn echo(server: Arc<Server>, player: PlayerId) -> Result<(), DriverPanicked> {
+    let mut buffer = Vec::new();
+    while let Some((channel, message)) = server.recv(player, &mut buffer).await? {
         // Waits while the player's window is full, for `send_timeout` at most.
-        if let Err(error) = server.send(player, &message).await {
+        if let Err(error) = server.send(player, channel, message).await {
             println!("{player:?}: cannot reply: {error}");
             server.disconnect(player, "too slow");
         }
     }
     println!("{player:?} left");
+    Ok(())
 }

@@ -6,35 +6,33 @@
 //! `cargo run -p rallypoint-session --example game_loop`
 
 use rallypoint_session::{
-    ClientConfig, ClientEvent, ClientOptions, EndpointConfig, LinkConditions, PolledClient, PolledServer, SendError,
-    ServerEvent, ServerOptions,
+    ClientEvent, ClientOptions, LinkConditions, ONLY_CHANNEL, SendError, ServerEvent, ServerOptions,
 };
 use std::{error::Error, thread::sleep, time::Duration};
 
 const FRAME: Duration = Duration::from_millis(16);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let config = EndpointConfig::for_game("circle");
-    let mut server = PolledServer::bind(ServerOptions { listen: vec!["127.0.0.1:0".parse()?], ..config.into() })?;
-    let addr = server.local_addrs().next().ok_or("no address")?;
+    let mut server = ServerOptions::new("circle").listen("127.0.0.1:0".parse()?).bind_polled()?;
 
     // The network of a player, to try the game out.
     let network = LinkConditions { loss: 0.05, delay: Duration::from_millis(20), seed: 1, ..LinkConditions::default() };
-    let config = ClientConfig::new("alice", "circle");
-    let mut client = PolledClient::connect(addr, ClientOptions { link_conditions: Some(network), ..config.into() })?;
+    let mut options = ClientOptions::new("alice", "circle");
+    options.link_conditions = Some(network);
+    let mut client = options.connect_polled(server.local_addrs()[0])?;
 
-    let mut message = Vec::new();
     let mut received = 0;
     let mut angle = 0.0f32;
     while received < 120 {
         // The server's frame: receive, update the game, send.
         server.poll();
-        while let Some(event) = server.next_event(&mut message) {
+        while let Some(event) = server.next_event() {
             match event {
                 ServerEvent::Connected(new) => println!("{:?} connected", new.username),
-                ServerEvent::Message(player) => {
+                ServerEvent::Message { player, channel, bytes } => {
+                    let position = bytes.to_vec();
                     // A player whose window is full misses this position, and holds up no other.
-                    if let Err(error) = server.send(player, &message) {
+                    if let Err(error) = server.send(player, channel, &position) {
                         println!("{player:?}: {error}");
                     }
                 }
@@ -45,9 +43,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 
         // The client's frame.
         client.poll();
-        while let Some(event) = client.next_event(&mut message) {
+        while let Some(event) = client.next_event() {
             match event {
-                ClientEvent::Message => received += 1,
+                ClientEvent::Message { .. } => received += 1,
                 ClientEvent::Disconnected(reason) => return Err(reason.into()),
                 ClientEvent::LoginFailed(error) => return Err(error.into()),
                 _ => {}
@@ -56,9 +54,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         if client.is_connected() {
             angle += 0.05;
             let position = [angle.sin(), angle.cos()].map(f32::to_le_bytes);
-            match client.send(position.as_flattened()) {
+            match client.send(ONLY_CHANNEL, position.as_flattened()) {
                 // The window is full: this position is skipped.
-                Ok(()) | Err(SendError::WouldBlock) => {}
+                Ok(_) | Err(SendError::WouldBlock) => {}
                 Err(error) => return Err(error.into()),
             }
         }

@@ -1,6 +1,6 @@
 //! The task that drives a polled client or server for the async API, and the callers that wait for it.
 
-use crate::socket_driver::DriveState;
+use crate::{DriverPanicked, local_link::Wake, socket_driver::DriveState};
 use rallypoint_machine::SocketIndex;
 use rallypoint_session_proto::SendError;
 use rallypoint_udp::{AsyncSocket, UdpSocket, clock};
@@ -9,6 +9,7 @@ use std::{
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Poll, Waker},
+    thread,
     time::{Duration, Instant},
 };
 use tokio::{sync::Notify, task::JoinHandle, time};
@@ -18,7 +19,10 @@ pub(crate) trait PolledSession: Send + 'static {
     /// The conditions that a caller can wait for.
     type Interest: Copy + PartialEq + Send;
 
-    fn sockets(&self) -> &[Arc<UdpSocket>];
+    fn sockets(&mut self) -> &[Arc<UdpSocket>];
+
+    /// Sets the function that wakes the task when a datagram arrives from a peer in this process.
+    fn set_wake(&mut self, wake: Wake);
 
     fn drive(&mut self, now: Instant) -> DriveState;
 
@@ -35,21 +39,26 @@ pub(crate) struct DriverTask<S: PolledSession> {
 struct Shared<S: PolledSession> {
     state: Mutex<State<S>>,
     /// Notified when there is something to send.
-    wake: Notify,
+    wake: Arc<Notify>,
 }
 
 struct State<S: PolledSession> {
     session: S,
     waiting: Vec<(S::Interest, Waker)>,
+    /// The task has panicked: nothing that a caller waits for will happen.
+    has_panicked: bool,
 }
 
 impl<S: PolledSession> DriverTask<S> {
     /// Starts the task on the runtime of the caller.
-    pub fn start(session: S) -> io::Result<Self> {
+    pub fn start(mut session: S) -> io::Result<Self> {
         let sockets: Vec<_> =
             session.sockets().iter().map(|socket| AsyncSocket::udp(socket)).collect::<Result<_, _>>()?;
-        let state = Mutex::new(State { session, waiting: Vec::new() });
-        let shared = Arc::new(Shared { state, wake: Notify::new() });
+        let wake = Arc::new(Notify::new());
+        let notify = Arc::clone(&wake);
+        session.set_wake(Arc::new(move || notify.notify_one()));
+        let state = Mutex::new(State { session, waiting: Vec::new(), has_panicked: false });
+        let shared = Arc::new(Shared { state, wake });
         Ok(Self { task: tokio::spawn(run(shared.clone(), sockets)), shared })
     }
 
@@ -66,11 +75,21 @@ impl<S: PolledSession> DriverTask<S> {
     }
 
     /// Calls `attempt` whenever `interest` may be met, until it returns a result.
-    pub async fn wait_for<R>(&self, interest: S::Interest, mut attempt: impl FnMut(&mut S) -> Option<R>) -> R {
+    ///
+    /// # Errors
+    /// If the task has panicked.
+    pub async fn wait_for<R>(
+        &self,
+        interest: S::Interest,
+        mut attempt: impl FnMut(&mut S) -> Option<R>,
+    ) -> Result<R, DriverPanicked> {
         poll_fn(|context| {
-            let State { session, waiting } = &mut *self.shared.lock();
+            let State { session, waiting, has_panicked } = &mut *self.shared.lock();
+            if *has_panicked {
+                return Poll::Ready(Err(DriverPanicked));
+            }
             if let Some(result) = attempt(session) {
-                return Poll::Ready(result);
+                return Poll::Ready(Ok(result));
             }
             if !waiting.iter().any(|(known, waker)| *known == interest && waker.will_wake(context.waker())) {
                 waiting.push((interest, context.waker().clone()));
@@ -93,7 +112,16 @@ impl<S: PolledSession> DriverTask<S> {
         };
         let sent = time::timeout(timeout, self.wait_for(room, attempt)).await;
         self.wake();
-        sent.unwrap_or(Err(SendError::TimedOut))
+        match sent {
+            Ok(Ok(result)) => result,
+            Ok(Err(DriverPanicked)) => Err(SendError::DriverPanicked),
+            Err(_) => Err(SendError::TimedOut),
+        }
+    }
+
+    /// Whether the task has panicked.
+    pub fn has_panicked(&self) -> bool {
+        self.shared.lock().has_panicked
     }
 
     /// Wakes the task, which drives the session.
@@ -123,7 +151,7 @@ impl<S: PolledSession> Shared<S> {
 
     /// Drives the session once, and wakes the callers whose interest is met.
     fn drive(&self) -> DriveState {
-        let State { session, waiting } = &mut *self.lock();
+        let State { session, waiting, .. } = &mut *self.lock();
         let state = session.drive(clock::now());
         waiting.retain(|(interest, waker)| {
             let is_ready = session.is_ready(*interest);
@@ -136,7 +164,21 @@ impl<S: PolledSession> Shared<S> {
     }
 }
 
+/// Ends the waiting callers with an error if the task panics.
+struct PanicGuard<'a, S: PolledSession>(&'a Shared<S>);
+
+impl<S: PolledSession> Drop for PanicGuard<'_, S> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let mut state = self.0.lock();
+            state.has_panicked = true;
+            state.waiting.drain(..).for_each(|(_, waker)| waker.wake());
+        }
+    }
+}
+
 async fn run<S: PolledSession>(shared: Arc<Shared<S>>, sockets: Vec<AsyncSocket>) {
+    let _guard = PanicGuard(&shared);
     loop {
         let state = shared.drive();
         if state.is_busy {
@@ -170,4 +212,41 @@ async fn ready(sockets: &[AsyncSocket], blocked: Option<SocketIndex>) {
         if is_ready { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A session that panics when it is driven.
+    struct Broken;
+
+    impl PolledSession for Broken {
+        type Interest = ();
+
+        fn sockets(&mut self) -> &[Arc<UdpSocket>] {
+            &[]
+        }
+
+        fn set_wake(&mut self, _wake: Wake) {}
+
+        fn drive(&mut self, _now: Instant) -> DriveState {
+            panic!("a bug")
+        }
+
+        fn is_ready(&mut self, (): ()) -> bool {
+            false
+        }
+    }
+
+    #[tokio::test]
+    async fn callers_that_wait_when_the_task_panics_get_an_error() {
+        let driver = DriverTask::start(Broken).unwrap();
+        assert!(!driver.has_panicked(), "the task runs when this one waits");
+        assert_eq!(driver.wait_for((), |_| None::<()>).await, Err(DriverPanicked));
+        assert!(driver.has_panicked());
+        let sent = driver.send((), Duration::from_secs(60), |_| Err::<(), _>(SendError::WouldBlock)).await;
+        assert_eq!(sent, Err(SendError::DriverPanicked));
+        driver.stop().await;
+    }
 }

@@ -24,9 +24,12 @@ pub enum SetupError {
     /// A stream needs ordered delivery.
     #[error("a stream needs messages in order: set `ordered`")]
     UnorderedStream,
-    /// Streams and channels are two ways to send long messages.
-    #[error("a session has either a stream or channels, whose messages may be long as well: leave `stream` unset")]
-    StreamWithChannels,
+    /// Tokens, decisions about logins and a channel for players without channels are parts of sessions with channels.
+    #[error("{setting} needs channels")]
+    NeedsChannels {
+        /// The name of the setting.
+        setting: &'static str,
+    },
     /// A socket cannot be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
@@ -48,7 +51,15 @@ pub enum ConnectError {
     /// The server refused the login, or did not answer.
     #[error(transparent)]
     Login(#[from] LoginError),
+    /// The client's task has panicked.
+    #[error(transparent)]
+    DriverPanicked(#[from] DriverPanicked),
 }
+
+/// The task that drives an async client or server has panicked: that is a bug in this library, and its sessions have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the task that drives the session has panicked")]
+pub struct DriverPanicked;
 
 /// A client was closed before the server had acknowledged everything: the last messages may not have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -94,11 +94,6 @@ impl FrameStream {
         self.writer.pending() == 0
     }
 
-    /// Copies the next complete message of those that were pulled already.
-    pub fn read_buffered(&mut self, message: &mut Vec<u8>) -> bool {
-        self.read(message, |_| None).unwrap_or(false)
-    }
-
     /// Copies the next complete message into `message` and returns true, or false if there is none; `pull` passes the next
     /// part to the reader.
     pub fn read(

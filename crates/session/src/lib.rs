@@ -1,7 +1,7 @@
 //! Sessions over sockets: login, encryption and reliable messages over UDP, for game loops and for async programs.
 //!
 //! ```text
-//! SessionServer, SessionClient      async: a task of the tokio runtime drives them (feature `async`, on by default)
+//! Server, Client                    async: a task of the tokio runtime drives them (feature `async`, on by default)
 //!        │
 //! PolledServer, PolledClient        for game loops: no thread, no runtime, one call per frame
 //!        │
@@ -10,34 +10,31 @@
 //!  Endpoint, Client                 rallypoint-session-proto: the protocol without sockets
 //! ```
 //!
-//! Sessions of [`PolledChannelServer`], [`PolledChannelClient`], [`AsyncChannelServer`] and [`AsyncChannelClient`] have channels:
-//! each has its own order, reliability, priority and maximum size, and both sides name the same [`ChannelTable`]. If
-//! only one side has channels, the server refuses the login with a reason, so nothing is ever garbled
-//! (`ServerChannels::plain_channel` serves clients without channels as well).
+//! What a session carries is a setting, the [`Layer`]: messages that fit into a datagram, a stream of longer ones, or channels.
+//! Each channel has its own order, reliability, priority and maximum size, and both sides name the same [`ChannelTable`]. A
+//! server refuses the login of a client with another layer, with a reason, so nothing is ever garbled
+//! ([`ServerOptions::plain_channel`] serves clients without channels as well). Sessions without channels have
+//! [`ONLY_CHANNEL`].
 //!
-//! All eight hand out the same [`ServerEvent`]s and [`ClientEvent`]s, and their methods have the same names. Those of the async
-//! forms wait where there is something to wait for (`bind`, `connect`, `accept`, `next_event`, `recv`, `send`, `close`,
-//! `shutdown`; `try_send` does not). Those of the polled forms return at once, except for `wait`, `shutdown`, and `connect` with a
-//! name, which is resolved first. `with_connection` reads the state of a connection in
-//! both. This crate re-exports the types that a game needs: configuration, keys, events and errors.
+//! All four have the same events, and their methods have the same names. Those of the async types wait where there is something
+//! to wait for (`bind`, `connect`, `accept`, `next_event`, `recv`, `send`, `close`, `shutdown`; `try_send` does not), and copy
+//! messages into a buffer of the caller. Those of the polled types return at once, except for `wait`, `shutdown`, and `connect`
+//! with a name, which is resolved first; they lend messages of their own buffer. This crate re-exports the types that a game
+//! needs: configuration, keys, events and errors.
 //!
 //! ```
-//! use rallypoint_session::{ClientConfig, ClientEvent, EndpointConfig, PolledClient, PolledServer, ServerEvent, ServerOptions};
+//! use rallypoint_session::{ClientEvent, ClientOptions, ONLY_CHANNEL, PolledClient, PolledServer, ServerEvent, ServerOptions};
 //! use std::time::Duration;
 //!
-//! let mut options = ServerOptions::from(EndpointConfig::for_game("tag"));
-//! options.listen = vec!["127.0.0.1:0".parse()?];
-//! let mut server = PolledServer::bind(options)?;
-//! let addr = server.local_addrs().next().ok_or("no address")?;
-//! let mut client = PolledClient::connect(addr, ClientConfig::new("alice", "tag"))?;
+//! let mut server = PolledServer::bind(ServerOptions::new("tag").listen("127.0.0.1:0".parse()?))?;
+//! let mut client = PolledClient::connect(server.local_addrs()[0], ClientOptions::new("alice", "tag"))?;
 //!
-//! let mut message = Vec::new();
 //! let greeting = 'game: loop {
 //!     server.poll();
-//!     while let Some(event) = server.next_event(&mut message) {
+//!     while let Some(event) = server.next_event() {
 //!         if let ServerEvent::Connected(new) = event {
 //!             // One player's failure is not the server's: the player may have left, or its window may be full.
-//!             if let Err(error) = server.send(new.player, format!("hello {}", new.username).as_bytes()) {
+//!             if let Err(error) = server.send(new.player, ONLY_CHANNEL, format!("hello {}", new.username).as_bytes()) {
 //!                 println!("{:?}: {error}", new.player);
 //!             }
 //!         }
@@ -45,9 +42,9 @@
 //!     server.flush();
 //!
 //!     client.poll();
-//!     while let Some(event) = client.next_event(&mut message) {
+//!     while let Some(event) = client.next_event() {
 //!         match event {
-//!             ClientEvent::Message => break 'game String::from_utf8_lossy(&message).into_owned(),
+//!             ClientEvent::Message { bytes, .. } => break 'game String::from_utf8_lossy(bytes).into_owned(),
 //!             ClientEvent::LoginFailed(error) => return Err(error.into()),
 //!             _ => {}
 //!         }
@@ -60,61 +57,46 @@
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "async")]
-mod async_channel_client;
-#[cfg(feature = "async")]
-mod async_channel_server;
-#[cfg(feature = "async")]
-mod async_client;
-#[cfg(feature = "async")]
-mod async_server;
-mod channel_options;
-mod client_methods;
-#[cfg(feature = "async")]
-mod client_task;
+mod client;
+mod client_machine;
 #[cfg(feature = "async")]
 mod driver_task;
 mod entropy_refresh;
 mod error;
+mod event;
 mod frame_stream;
 mod link_conditioner;
 mod local_addrs;
+mod local_link;
 mod options;
+mod player_data;
 mod player_streams;
 mod poll_interval;
-mod polled_channel_client;
-mod polled_channel_server;
 mod polled_client;
 mod polled_server;
-mod server_methods;
 #[cfg(feature = "async")]
-mod server_task;
+mod server;
+mod server_machine;
 mod session_machine;
 mod socket_driver;
 
 #[cfg(feature = "async")]
-pub use async_channel_client::AsyncChannelClient;
-#[cfg(feature = "async")]
-pub use async_channel_server::AsyncChannelServer;
-#[cfg(feature = "async")]
-pub use async_client::SessionClient;
-#[cfg(feature = "async")]
-pub use async_server::SessionServer;
-pub use channel_options::{ChannelMessage, ClientChannels, ServerChannels};
-pub use error::{ConnectError, NotAcknowledged, SetupError};
+pub use client::Client;
+pub use error::{ConnectError, DriverPanicked, NotAcknowledged, SetupError};
+pub use event::{ClientEvent, ONLY_CHANNEL, ServerEvent};
 pub use link_conditioner::{LinkConditioner, LinkConditions};
-pub use options::{ClientOptions, ServerOptions};
-pub use polled_channel_client::PolledChannelClient;
-pub use polled_channel_server::PolledChannelServer;
+pub use options::{ClientOptions, Layer, ServerOptions};
 pub use polled_client::PolledClient;
 pub use polled_server::PolledServer;
+#[cfg(feature = "async")]
+pub use server::Server;
 
 pub use rallypoint_query_proto::{Mod, Player, ServerInfo, Team};
 pub use rallypoint_session_proto::{
     Budget, Channel, ChannelFault, ChannelIndex, ChannelMode, ChannelTable, ChannelTableError, Cipher, ClientConfig,
-    ClientEvent, ConnectToken, Connection, ConnectionConfig, ConnectionStats, DisconnectReason, Encryption,
-    EncryptionPolicy, EndpointConfig, EndpointStats, KeyError, LoginError, LoginRequest, MessageId, NewPlayer,
-    PlayerId, PublicKey, Rate, SendError, ServerEvent, SessionConfigError, SlotIndex, StaticKey, TokenClaims,
-    TokenError, TokenIssuer, TokenKey,
+    ConnectToken, Connection, ConnectionConfig, ConnectionStats, DisconnectReason, Encryption, EncryptionPolicy,
+    EndpointConfig, EndpointStats, KeyError, LoginError, LoginRequest, MessageId, NewPlayer, PlayerId, PublicKey, Rate,
+    SendError, SessionConfigError, SlotIndex, StaticKey, TokenClaims, TokenError, TokenIssuer, TokenKey,
 };
 pub use rallypoint_udp::{BindError, EntropyError};
 

@@ -1,11 +1,16 @@
 //! Options of servers and clients.
 
-use crate::{LinkConditions, SetupError};
-use rallypoint_session_proto::{ClientConfig, EndpointConfig, SessionConfigError};
+#[cfg(feature = "async")]
+use crate::{Client, Server};
+use crate::{ConnectError, LinkConditions, PolledClient, PolledServer, SetupError};
+use rallypoint_session_proto::{
+    ChannelIndex, ChannelTable, ClientConfig, ConnectToken, Encryption, EndpointConfig, PublicKey, SessionConfigError,
+    StaticKey, TokenKey, TokenVerifier, WallClock,
+};
 use rallypoint_wire::session::STREAM_SUFFIX;
 use std::{
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
-    time::Duration,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 /// How long the async `send` waits for room in the window: much longer than any outage that a game survives.
@@ -17,31 +22,59 @@ const SERVER_RECEIVE_BUFFER: usize = 4 << 20;
 /// Size of the receive buffer that is requested for a client.
 const CLIENT_RECEIVE_BUFFER: usize = 1 << 20;
 
-/// Options of a server. An [`EndpointConfig`] alone becomes a server that listens on port 45555.
+/// What the sessions of a game carry, the same on both sides. A server refuses the login of a client that has another layer.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum Layer {
+    /// Messages that fit into a datagram each.
+    #[default]
+    Messages,
+    /// Messages that may be longer than a datagram, while small ones share datagrams (S33). They are delivered in order.
+    Stream {
+        /// Maximum length of a message in bytes. From 1 to 2^28 - 1.
+        max_message: usize,
+        /// Whether logins name the stream, so that a peer without one is refused (W118); false for a game whose protocol says that
+        /// its sessions are streams, as the one of rooms does.
+        is_named: bool,
+    },
+    /// Channels: each has its own order, reliability, priority and maximum size.
+    Channels(ChannelTable),
+}
+
+/// Options of a server: a builder, whose fields can be set as well.
 ///
 /// ```
-/// use rallypoint_session::{EndpointConfig, ServerOptions};
+/// use rallypoint_session::ServerOptions;
 ///
-/// let options = ServerOptions { listen: vec!["127.0.0.1:0".parse()?], ..EndpointConfig::for_game("tag").into() };
-/// assert_eq!(options.endpoint.max_players, 64);
-/// # Ok::<(), std::net::AddrParseError>(())
+/// let mut options = ServerOptions::new("tag").listen("127.0.0.1:0".parse()?).stream(1 << 20);
+/// options.endpoint.max_players = 8;
+/// let server = options.bind_polled()?;
+/// assert_eq!(server.local_addrs().len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ServerOptions {
     /// Addresses to listen on, at most one IPv4 and one IPv6 address. By default `0.0.0.0:45555` and `[::]:45555` (S34); a
     /// family that the machine does not support is left out.
     pub listen: Vec<SocketAddr>,
+    /// Whether the server has no sockets, but only clients in the same process
+    /// ([`PolledServer::connect_local`]), for single player. Off by default.
+    pub local_only: bool,
     /// Games, players, keys, limits.
     pub endpoint: EndpointConfig,
-    /// Maximum length of a message in bytes, with streams: messages may be longer than a datagram, and small ones share
-    /// datagrams (S33). Both sides have to set the same value and deliver messages in order. From 1 to 2^28 - 1; `None` by
-    /// default: a message has to fit into a datagram.
-    pub stream: Option<usize>,
-    /// Whether logins name the stream, if there is one, so that a peer without one is refused (W118). True by default; false for
-    /// a game whose protocol says that its sessions are streams, as the one of rooms does.
-    pub names_stream: bool,
-    /// How long [`SessionServer::send`](crate::SessionServer::send) waits while the window of a player is full. From 1 ms to an
-    /// hour; 10 s by default.
+    /// What the sessions carry.
+    pub layer: Layer,
+    /// The key of the game's account service: only players with a valid token may join. It needs channels, and
+    /// [`EndpointConfig::static_key`]. None by default.
+    pub token_issuer: Option<TokenKey>,
+    /// Whether [`ServerEvent::LoginRequest`](crate::ServerEvent::LoginRequest) is raised for each player, and the application
+    /// decides. It needs channels. Off by default.
+    pub decides_logins: bool,
+    /// The channel of players whose client has no channels, and who have no other: reliable and ordered. Such a client has a
+    /// stream with the maximum size of that channel. None by default: their logins are refused.
+    pub plain_channel: Option<ChannelIndex>,
+    /// How long [`Server::send`](crate::Server::send) waits while there is no room. From 1 ms to an hour; 10 s by default.
     pub send_timeout: Duration,
     /// A simulated bad network, for tests.
     pub link_conditions: Option<LinkConditions>,
@@ -49,24 +82,24 @@ pub struct ServerOptions {
     pub receive_buffer: usize,
 }
 
-/// Options of a client. A [`ClientConfig`] alone becomes a client with default options.
+/// Options of a client: a builder, whose fields can be set as well.
 ///
 /// ```
-/// use rallypoint_session::{ClientConfig, ClientOptions};
+/// use rallypoint_session::{ClientOptions, Encryption};
 ///
-/// let options = ClientOptions { stream: Some(1 << 20), ..ClientConfig::new("alice", "tag").into() };
-/// assert_eq!(options.client.username, "alice");
+/// let options = ClientOptions::new("alice", "tag").stream(1 << 20);
+/// assert_eq!(options.client.encryption, Encryption::Encrypted);
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ClientOptions {
     /// Name, game, encryption.
     pub client: ClientConfig,
-    /// As [`ServerOptions::stream`].
-    pub stream: Option<usize>,
-    /// As [`ServerOptions::names_stream`].
-    pub names_stream: bool,
-    /// How long [`SessionClient::send`](crate::SessionClient::send) waits while the window is full. From 1 ms to an hour; 10 s by
-    /// default.
+    /// What the session carries.
+    pub layer: Layer,
+    /// The token of the game's account service, if the server requires one. It needs channels, and [`Encryption::Pinned`].
+    pub token: Option<ConnectToken>,
+    /// How long [`Client::send`](crate::Client::send) waits while there is no room. From 1 ms to an hour; 10 s by default.
     pub send_timeout: Duration,
     /// A simulated bad network, for tests.
     pub link_conditions: Option<LinkConditions>,
@@ -77,16 +110,107 @@ pub struct ClientOptions {
 }
 
 impl ServerOptions {
-    /// What ends the game of a login (W118).
-    pub(crate) fn game_suffix(&self) -> &'static str {
-        game_suffix(self.stream, self.names_stream)
+    /// The default options of a server for one game.
+    #[must_use]
+    pub fn new(game: &str) -> Self {
+        EndpointConfig::for_game(game).into()
+    }
+
+    /// Listens on this address, instead of the default ones. Called twice, on an IPv4 and an IPv6 address.
+    #[must_use]
+    pub fn listen(mut self, addr: SocketAddr) -> Self {
+        if self.listen == default_addrs() {
+            self.listen.clear();
+        }
+        self.listen.push(addr);
+        self
+    }
+
+    /// Opens no socket, for single player: clients are in the same process.
+    #[must_use]
+    pub fn local_only(self) -> Self {
+        Self { local_only: true, ..self }
+    }
+
+    /// Sets the key by which clients recognise the server.
+    #[must_use]
+    pub fn key(mut self, key: StaticKey) -> Self {
+        self.endpoint.static_key = Some(key);
+        self
+    }
+
+    /// Sets the maximum number of players: 1 to 255.
+    #[must_use]
+    pub fn max_players(mut self, max_players: usize) -> Self {
+        self.endpoint.max_players = max_players;
+        self
+    }
+
+    /// The sessions have these channels, the same as the clients'.
+    #[must_use]
+    pub fn channels(self, table: ChannelTable) -> Self {
+        Self { layer: Layer::Channels(table), ..self }
+    }
+
+    /// The sessions are streams of messages of at most this length.
+    #[must_use]
+    pub fn stream(self, max_message: usize) -> Self {
+        Self { layer: Layer::Stream { max_message, is_named: true }, ..self }
+    }
+
+    /// Only players with a valid token of this issuer may join.
+    #[must_use]
+    pub fn tokens(self, issuer: TokenKey) -> Self {
+        Self { token_issuer: Some(issuer), ..self }
+    }
+
+    /// The application decides who may join.
+    #[must_use]
+    pub fn decides_logins(self) -> Self {
+        Self { decides_logins: true, ..self }
+    }
+
+    /// Players whose client has no channels have this one.
+    #[must_use]
+    pub fn plain_channel(self, channel: ChannelIndex) -> Self {
+        Self { plain_channel: Some(channel), ..self }
+    }
+
+    /// Binds the sockets of an async server: [`Server::bind`].
+    ///
+    /// # Errors
+    /// If an option is invalid, or a socket cannot be bound.
+    #[cfg(feature = "async")]
+    pub async fn bind(self) -> Result<Server, SetupError> {
+        Server::bind(self).await
+    }
+
+    /// Binds the sockets of a server for game loops: [`PolledServer::bind`].
+    ///
+    /// # Errors
+    /// If an option is invalid, or a socket cannot be bound.
+    pub fn bind_polled(self) -> Result<PolledServer, SetupError> {
+        PolledServer::bind(self)
+    }
+
+    pub(crate) fn token_verifier(&self, now: Instant) -> Option<TokenVerifier> {
+        let issuer = self.token_issuer?;
+        // With a clock before 1970 the expiry of tokens cannot be judged anyway.
+        let unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
+        Some(TokenVerifier { issuer, clock: WallClock { at: now, unix_seconds } })
     }
 
     pub(crate) fn validate(&self) -> Result<(), SetupError> {
         self.endpoint.validate()?;
         validate_send_timeout(self.send_timeout)?;
-        validate_stream(self.stream, self.endpoint.connection.ordered)?;
+        self.layer.validate(self.endpoint.connection.ordered)?;
+        self.layer.check_setting("token_issuer", self.token_issuer.is_some())?;
+        self.layer.check_setting("decides_logins", self.decides_logins)?;
+        self.layer.check_setting("plain_channel", self.plain_channel.is_some())?;
         let count = |is_v4: bool| self.listen.iter().filter(|addr| addr.is_ipv4() == is_v4).count();
+        if self.local_only {
+            return Ok(());
+        }
         if self.listen.is_empty() || count(true) > 1 || count(false) > 1 {
             return Err(SetupError::ListenAddrs);
         }
@@ -95,20 +219,101 @@ impl ServerOptions {
 }
 
 impl ClientOptions {
-    /// What ends the game of the login (W118).
-    pub(crate) fn game_suffix(&self) -> &'static str {
-        game_suffix(self.stream, self.names_stream)
+    /// The default options of a client with this name, for this game.
+    #[must_use]
+    pub fn new(username: &str, game: &str) -> Self {
+        ClientConfig::new(username, game).into()
+    }
+
+    /// Accepts no server but the one with this key.
+    #[must_use]
+    pub fn pinned(mut self, server: PublicKey) -> Self {
+        self.client.encryption = Encryption::Pinned(server);
+        self
+    }
+
+    /// Sets how the session is protected.
+    #[must_use]
+    pub fn encryption(mut self, encryption: Encryption) -> Self {
+        self.client.encryption = encryption;
+        self
+    }
+
+    /// Logs in again when the session ends without either side having closed it.
+    #[must_use]
+    pub fn reconnect(mut self) -> Self {
+        self.client.reconnect = true;
+        self
+    }
+
+    /// The session has these channels, the same as the server's.
+    #[must_use]
+    pub fn channels(self, table: ChannelTable) -> Self {
+        Self { layer: Layer::Channels(table), ..self }
+    }
+
+    /// The session is a stream of messages of at most this length.
+    #[must_use]
+    pub fn stream(self, max_message: usize) -> Self {
+        Self { layer: Layer::Stream { max_message, is_named: true }, ..self }
+    }
+
+    /// Shows the server a token of the game's account service.
+    #[must_use]
+    pub fn token(self, token: ConnectToken) -> Self {
+        Self { token: Some(token), ..self }
+    }
+
+    /// Connects an async client: [`Client::connect`].
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    #[cfg(feature = "async")]
+    pub async fn connect(self, server: impl tokio::net::ToSocketAddrs) -> Result<Client, ConnectError> {
+        Client::connect(server, self).await
+    }
+
+    /// Starts the login of a client for game loops: [`PolledClient::connect`].
+    ///
+    /// # Errors
+    /// As [`PolledClient::connect`].
+    pub fn connect_polled(self, server: impl ToSocketAddrs) -> Result<PolledClient, ConnectError> {
+        PolledClient::connect(server, self)
     }
 
     pub(crate) fn validate(&self) -> Result<(), SetupError> {
         self.client.validate()?;
         validate_send_timeout(self.send_timeout)?;
-        validate_stream(self.stream, self.client.connection.ordered)
+        self.layer.validate(self.client.connection.ordered)?;
+        self.layer.check_setting("token", self.token.is_some())
     }
 }
 
-fn game_suffix(stream: Option<usize>, names_stream: bool) -> &'static str {
-    if stream.is_some() && names_stream { STREAM_SUFFIX } else { "" }
+impl Layer {
+    /// Maximum length of a message, if sessions are streams.
+    pub(crate) fn max_stream_message(&self) -> Option<usize> {
+        if let Self::Stream { max_message, .. } = self { Some(*max_message) } else { None }
+    }
+
+    /// What ends the game of a login (W118). Channels have a suffix of their own, which their state machine adds.
+    pub(crate) fn game_suffix(&self) -> &'static str {
+        if matches!(self, Self::Stream { is_named: true, .. }) { STREAM_SUFFIX } else { "" }
+    }
+
+    fn validate(&self, is_ordered: bool) -> Result<(), SetupError> {
+        match self.max_stream_message() {
+            Some(length) if !(1..1 << 28).contains(&length) => Err(SetupError::StreamLength { length }),
+            Some(_) if !is_ordered => Err(SetupError::UnorderedStream),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_setting(&self, setting: &'static str, is_set: bool) -> Result<(), SetupError> {
+        match self {
+            Self::Messages | Self::Stream { .. } if is_set => Err(SetupError::NeedsChannels { setting }),
+            _ => Ok(()),
+        }
+    }
 }
 
 fn validate_send_timeout(value: Duration) -> Result<(), SessionConfigError> {
@@ -120,23 +325,21 @@ fn validate_send_timeout(value: Duration) -> Result<(), SessionConfigError> {
     Err(SessionConfigError::Duration { field: "send_timeout", value, min, max })
 }
 
-fn validate_stream(max_length: Option<usize>, is_ordered: bool) -> Result<(), SetupError> {
-    match max_length {
-        Some(length) if !(1..1 << 28).contains(&length) => Err(SetupError::StreamLength { length }),
-        Some(_) if !is_ordered => Err(SetupError::UnorderedStream),
-        _ => Ok(()),
-    }
+fn default_addrs() -> [SocketAddr; 2] {
+    let port = rallypoint_wire::session::PORT;
+    [(Ipv4Addr::UNSPECIFIED, port).into(), (Ipv6Addr::UNSPECIFIED, port).into()]
 }
 
 impl From<EndpointConfig> for ServerOptions {
     fn from(endpoint: EndpointConfig) -> Self {
-        let port = rallypoint_wire::session::PORT;
-        let listen = vec![(Ipv4Addr::UNSPECIFIED, port).into(), (Ipv6Addr::UNSPECIFIED, port).into()];
         Self {
-            listen,
+            listen: default_addrs().to_vec(),
+            local_only: false,
             endpoint,
-            stream: None,
-            names_stream: true,
+            layer: Layer::default(),
+            token_issuer: None,
+            decides_logins: false,
+            plain_channel: None,
             send_timeout: SEND_TIMEOUT,
             link_conditions: None,
             receive_buffer: SERVER_RECEIVE_BUFFER,
@@ -148,8 +351,8 @@ impl From<ClientConfig> for ClientOptions {
     fn from(client: ClientConfig) -> Self {
         Self {
             client,
-            stream: None,
-            names_stream: true,
+            layer: Layer::default(),
+            token: None,
             send_timeout: SEND_TIMEOUT,
             link_conditions: None,
             local: None,

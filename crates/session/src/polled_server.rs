@@ -1,42 +1,53 @@
 //! The server for game loops: one call per frame, no thread, no runtime.
 
 use crate::{
-    ServerOptions, SetupError,
+    ClientOptions, PolledClient, ServerEvent, ServerOptions, SetupError,
     entropy_refresh::secret_bytes,
-    player_streams::PlayerStreams,
-    polled_client::copy_message,
-    server_methods::polled_server_methods,
-    socket_driver::{self, DriveState, SocketDriver},
+    event::ServerNext,
+    local_link::LocalLink,
+    player_data::PlayerData,
+    server_machine::ServerMachine,
+    socket_driver::{self, SocketDriver},
 };
-use rallypoint_session_proto::{Connection, DisconnectReason, Endpoint, PlayerId, SendError, ServerEvent};
+use rallypoint_query_proto::{ServerInfo, SessionReplies};
+use rallypoint_session_proto::{
+    ChannelIndex, Connection, ConnectionStats, EndpointStats, MessageId, PlayerId, QueryReplies, SendError,
+    ServerEvent as ServerNotice,
+};
 use rallypoint_udp::clock;
 use std::{
+    any::Any,
     collections::VecDeque,
     fmt,
+    net::SocketAddr,
+    sync::Arc,
     time::{Duration, Instant},
 };
+
+/// Messages are delivered first: those of sessions without channels within 2 s, and then three disconnects are sent (S28); the
+/// queues of channels may take longer.
+pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server for game loops: call [`poll`](Self::poll) once per frame; nothing happens in between.
 ///
 /// ```
-/// use rallypoint_session::{EndpointConfig, PolledServer, ServerEvent, ServerOptions};
+/// use rallypoint_session::{Channel, ChannelIndex, ChannelMode, ChannelTable, PolledServer, ServerEvent, ServerOptions};
 ///
-/// let mut options = ServerOptions::from(EndpointConfig::for_game("tag"));
-/// options.listen = vec!["127.0.0.1:0".parse()?];
+/// const CHAT: ChannelIndex = ChannelIndex::new(0).unwrap();
+/// let table = ChannelTable::new([Channel::new(ChannelMode::ReliableOrdered, 1_000)])?;
+/// let options = ServerOptions::new("tag").listen("127.0.0.1:0".parse()?).channels(table);
 /// let mut server = PolledServer::bind(options)?;
-/// let mut message = Vec::new();
 /// # let mut frames = 0..3;
 /// # while frames.next().is_some() {
 /// // Once per frame:
 /// server.poll();
-/// while let Some(event) = server.next_event(&mut message) {
+/// while let Some(event) = server.next_event() {
 ///     match event {
 ///         ServerEvent::Connected(new) => println!("hello {:?}", new.username),
-///         ServerEvent::Message(player) => {
-///             // A player whose window is full misses this message, and holds up no other.
-///             if let Err(error) = server.send(player, &message) {
-///                 println!("{player:?}: {error}");
-///             }
+///         ServerEvent::Message { player, bytes, .. } => {
+///             let line = bytes.to_vec();
+///             // A player whose queue is full misses this message, and holds up no other.
+///             server.broadcast_except(player, CHAT, line);
 ///         }
 ///         _ => {}
 ///     }
@@ -46,18 +57,16 @@ use std::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct PolledServer {
-    driver: SocketDriver<Endpoint>,
+    driver: SocketDriver<ServerMachine>,
     /// Players with messages to read, each once; they are read in turn.
     readable: VecDeque<PlayerId>,
-    /// Maximum length of a stream message, if streams are used.
-    max_stream_message: Option<usize>,
-    /// What ends the game of a login (W118).
-    game_suffix: &'static str,
-    streams: PlayerStreams,
-    /// Players whose streams have something to send, each once.
-    unflushed: Vec<PlayerId>,
     /// Events that are polled already.
-    events: VecDeque<ServerEvent>,
+    events: VecDeque<ServerEvent<'static>>,
+    /// The message that was handed out last.
+    buffer: Vec<u8>,
+    data: PlayerData,
+    /// Number of clients in this process so far.
+    local_clients: u16,
 }
 
 impl PolledServer {
@@ -66,224 +75,356 @@ impl PolledServer {
     /// # Errors
     /// If an option is invalid, or a socket cannot be bound.
     pub fn bind(options: impl Into<ServerOptions>) -> Result<Self, SetupError> {
-        let mut options = options.into();
+        let options = options.into();
         options.validate()?;
-        let game_suffix = options.game_suffix();
-        options.endpoint.games.iter_mut().for_each(|game| game.push_str(game_suffix));
-        let sockets = socket_driver::listen(&options.listen, options.receive_buffer)?;
-        let endpoint = Endpoint::new(options.endpoint, *secret_bytes()?)?;
+        let listen: &[SocketAddr] = if options.local_only { &[] } else { &options.listen };
+        let sockets = socket_driver::listen(listen, options.receive_buffer)?;
+        let conditions = options.link_conditions;
+        let machine = ServerMachine::new(clock::now(), options, *secret_bytes()?)?;
         Ok(Self {
-            driver: SocketDriver::new(endpoint, sockets, options.link_conditions),
+            driver: SocketDriver::new(machine, sockets, conditions),
             readable: VecDeque::new(),
-            max_stream_message: options.stream,
-            game_suffix,
-            streams: PlayerStreams::default(),
-            unflushed: Vec::new(),
             events: VecDeque::new(),
+            buffer: Vec::new(),
+            data: PlayerData::default(),
+            local_clients: 0,
         })
     }
 
-    /// Sends the messages passed to [`send`](Self::send) since [`poll`](Self::poll). Call it at the end of a frame, so that
-    /// they are sent now and not with the next frame.
-    pub fn flush(&mut self) {
-        let now = clock::now();
-        self.flush_streams(now);
-        self.driver.transmit(now);
-    }
-
-    /// Copies the next message of one player into `message`. Returns false if there is none. For a server that reads its
-    /// players one by one and does not call [`next_event`](Self::next_event). Messages can be read after the end of a session
-    /// as well, until [`ServerEvent::Disconnected`] is raised.
-    pub fn recv(&mut self, player: PlayerId, message: &mut Vec<u8>) -> bool {
-        let endpoint = self.driver.machine_mut();
-        let Some(max) = self.max_stream_message else { return copy_message(endpoint.recv(player), message) };
-        let is_live = endpoint.connection(player).is_some();
-        if !is_live && !endpoint.is_readable(player) && !self.streams.contains(player) {
-            return false;
-        }
-        let stream = self.streams.get_or_insert(player, is_live, max);
-        match stream.read(message, |reader| endpoint.recv(player).map(|part| reader.push(part))) {
-            Ok(true) => true,
-            Ok(false) => {
-                self.events.extend(self.streams.take_end(player).map(|why| ServerEvent::Disconnected(player, why)));
-                false
-            }
-            Err(error) => {
-                // The rest of the stream cannot be read.
-                endpoint.disconnect(clock::now(), player, &error.to_string());
-                self.events.extend(self.streams.take_end(player).map(|why| ServerEvent::Disconnected(player, why)));
-                false
-            }
-        }
-    }
-
-    /// Sends a message to a player, reliably. It leaves with the next [`flush`](Self::flush) or [`poll`](Self::poll).
+    /// A client in this process, for a player of the program that hosts the game, and for single player
+    /// ([`ServerOptions::local_only`]): without a socket, with the same API. It logs in as every client does, and may do without
+    /// encryption.
+    ///
+    /// ```
+    /// use rallypoint_session::{ClientOptions, Encryption, ServerOptions};
+    ///
+    /// let mut server = ServerOptions::new("tag").local_only().bind_polled()?;
+    /// let mut client = server.connect_local(ClientOptions::new("alice", "tag").encryption(Encryption::Plain))?;
+    /// while !client.is_connected() {
+    ///     client.poll();
+    ///     server.poll();
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// If the message is too large or empty, the player does not exist, or the window is full: [`ServerEvent::Writable`]
-    /// follows when there is room again.
-    #[inline]
-    pub fn send(&mut self, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
-        // Most small messages only join others. If the session has just ended, that is like having been sent before its end.
-        if self.streams.get_mut(player).is_some_and(|stream| stream.append(message)) {
-            return Ok(());
-        }
-        self.send_now(player, message)
+    /// If an option is invalid.
+    pub fn connect_local(&mut self, options: impl Into<ClientOptions>) -> Result<PolledClient, SetupError> {
+        self.local_clients = self.local_clients.wrapping_add(1);
+        let (link, link_of_client) = LocalLink::pair(self.local_clients);
+        let client = PolledClient::connect_link(link_of_client, options.into())?;
+        self.driver.add_link(link);
+        Ok(client)
     }
 
-    /// Sends a message that does not merely join others of its stream.
-    fn send_now(&mut self, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
+    /// Receives datagrams, handles expired timers, and sends what is due. Call it once per frame.
+    pub fn poll(&mut self) {
+        let now = self.driver.begin_frame();
+        self.driver.drive(now);
+    }
+
+    /// Sends the messages passed to [`send`](Self::send) since [`poll`](Self::poll), as far as the network admits them. Call it
+    /// at the end of a frame, so that they are sent now and not with the next frame.
+    pub fn flush(&mut self) {
+        self.driver.transmit(clock::now());
+    }
+
+    /// Waits until a datagram arrives, a timer expires, or `timeout` has passed. For loops without frames.
+    pub fn wait(&mut self, timeout: Duration) {
+        self.driver.wait(timeout);
+    }
+
+    /// The next event. A message is lent until the next call. Players with several messages take turns.
+    pub fn next_event(&mut self) -> Option<ServerEvent<'_>> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let next = self.take_event(&mut buffer);
+        self.buffer = buffer;
+        Some(next?.lend(&self.buffer))
+    }
+
+    /// The next message of one player, and its channel. It is lent until the next call. For a server that reads its players one
+    /// by one and does not call [`next_event`](Self::next_event). Messages can be read after the end of a session as well, until
+    /// [`ServerEvent::Disconnected`] is raised.
+    pub fn recv(&mut self, player: PlayerId) -> Option<(ChannelIndex, &[u8])> {
         let now = self.driver.last_driven();
-        let endpoint = self.driver.machine_mut();
-        let Some(max) = self.max_stream_message else { return endpoint.send(now, player, message) };
-        let size = endpoint.connection(player).ok_or(SendError::UnknownPlayer)?.max_message();
-        let stream = self.streams.get_or_insert(player, true, max);
-        let was_flushed = stream.is_flushed();
-        let sent = stream.write(message, size, |part| endpoint.send(now, player, part));
-        if was_flushed && !stream.is_flushed() {
-            self.unflushed.push(player);
-        }
+        let channel = self.driver.machine_mut().recv(now, player, &mut self.buffer)?;
+        Some((channel, &self.buffer))
+    }
+
+    /// Sends a message to a player on a channel: [`ONLY_CHANNEL`](crate::ONLY_CHANNEL) if the session has no others. It leaves
+    /// with the next [`flush`](Self::flush) or [`poll`](Self::poll). The ID is for receipts, which only channels can have.
+    ///
+    /// # Errors
+    /// If there is no such player or channel, the message is too large, or there is no room: [`ServerEvent::Writable`] follows
+    /// when there is room again.
+    #[inline]
+    pub fn send(&mut self, player: PlayerId, channel: ChannelIndex, message: &[u8]) -> Result<MessageId, SendError> {
+        let now = self.send_time(channel);
+        self.driver.machine_mut().send(now, player, channel, message)
+    }
+
+    /// Sends a message to all players, which share one copy of it. Returns the number of players that it is sent to: those whose
+    /// queue is full miss it.
+    pub fn broadcast(&mut self, channel: ChannelIndex, message: impl Into<Arc<[u8]>>) -> usize {
+        self.broadcast_to(self.players(), channel, message)
+    }
+
+    /// Sends a message to all players but this one, as [`broadcast`](Self::broadcast) does to all.
+    pub fn broadcast_except(
+        &mut self,
+        except: PlayerId,
+        channel: ChannelIndex,
+        message: impl Into<Arc<[u8]>>,
+    ) -> usize {
+        let players = self.players().into_iter().filter(|player| *player != except);
+        self.broadcast_to(players, channel, message)
+    }
+
+    /// Sends a message to these players, as [`broadcast`](Self::broadcast) does to all.
+    pub fn broadcast_to(
+        &mut self,
+        players: impl IntoIterator<Item = PlayerId>,
+        channel: ChannelIndex,
+        message: impl Into<Arc<[u8]>>,
+    ) -> usize {
+        let mut sent = 0;
+        self.broadcast_with(players, channel, message, |_, result| sent += usize::from(result.is_ok()));
         sent
     }
 
-    /// Ends a player's session: delivers the messages that are left, then sends a disconnect with this reason. Returns false
-    /// if the player does not exist. [`ServerEvent::Disconnected`] follows.
+    /// Sends a message to these players. `report` is called with each player and the ID of its message, which
+    /// [`ServerEvent::Receipt`] names, or the reason why it is not sent.
+    pub fn broadcast_with(
+        &mut self,
+        players: impl IntoIterator<Item = PlayerId>,
+        channel: ChannelIndex,
+        message: impl Into<Arc<[u8]>>,
+        report: impl FnMut(PlayerId, Result<MessageId, SendError>),
+    ) {
+        let now = self.send_time(channel);
+        self.driver.machine_mut().broadcast_with(now, players, channel, message.into(), report);
+    }
+
+    /// Accepts a player after [`ServerEvent::LoginRequest`]; [`disconnect`](Self::disconnect) refuses it, with a reason.
+    /// Returns false if there is no such request.
+    pub fn accept_login(&mut self, player: PlayerId) -> bool {
+        self.driver.machine_mut().accept_login(clock::now(), player)
+    }
+
+    /// Ends a player's session: sends the messages that are left, then a disconnect with this reason. Returns false if the
+    /// player does not exist. [`ServerEvent::Disconnected`] follows.
     pub fn disconnect(&mut self, player: PlayerId, reason: &str) -> bool {
-        let endpoint = self.driver.machine_mut();
-        if let Some(stream) = self.streams.get_mut(player)
-            && !stream.is_flushed()
-            && endpoint.connection(player).is_some()
-        {
-            stream.close_reason = Some(reason.to_owned());
-            return endpoint.begin_disconnect(clock::now(), player, reason);
-        }
-        endpoint.disconnect(clock::now(), player, reason)
+        self.driver.machine_mut().disconnect(clock::now(), player, reason)
     }
 
-    /// Ends all sessions, as [`disconnect`](Self::disconnect) does one.
+    /// Ends all sessions, also of players who are not accepted yet, as [`disconnect`](Self::disconnect) does one.
     pub fn disconnect_all(&mut self, reason: &str) {
-        let players: Vec<PlayerId> = self.players().collect();
-        for player in players {
-            self.disconnect(player, reason);
+        self.driver.machine_mut().disconnect_all(clock::now(), reason);
+    }
+
+    /// Disconnects all players with this reason, and returns when that is done, after a few seconds at most. For the end of a
+    /// program: a game loop that goes on calls [`disconnect_all`](Self::disconnect_all), and then [`poll`](Self::poll).
+    pub fn shutdown(mut self, reason: &str) {
+        self.disconnect_all(reason);
+        let deadline = clock::now() + SHUTDOWN_TIMEOUT;
+        loop {
+            self.poll();
+            // Events are read and dropped: unread ones would keep the sessions of players who have left.
+            while self.has_event() {
+                self.events.clear();
+                self.readable.clear();
+            }
+            let left = deadline.saturating_duration_since(clock::now());
+            // Queues are sent first; and a player may log in only now. So this may time out.
+            if !self.has_sessions() || left.is_zero() {
+                return;
+            }
+            self.wait(left);
         }
     }
 
-    /// All players.
-    pub fn players(&self) -> impl Iterator<Item = PlayerId> {
-        self.endpoint().players()
+    /// All players who are accepted.
+    #[must_use]
+    pub fn players(&self) -> Vec<PlayerId> {
+        self.machine().players()
     }
 
-    /// Maximum length of a message to a player in bytes (S33).
+    /// Whether a player has channels; if not, it has only [`ServerOptions::plain_channel`].
+    #[must_use]
+    pub fn has_channels(&self, player: PlayerId) -> bool {
+        self.machine().has_channels(player)
+    }
+
+    /// Maximum length of a message to a player in bytes (S33); with channels, whose table limits it, of a message that fits into
+    /// a datagram.
     #[must_use]
     pub fn max_message(&self, player: PlayerId) -> Option<usize> {
-        let connection = self.connection(player)?;
-        Some(self.max_stream_message.unwrap_or(connection.max_message()))
+        self.machine().max_message(player)
     }
 
-    /// Messages are delivered for 2 s, and then three disconnects are sent (S28).
-    pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(2_500);
-
-    polled_server_methods!(Vec<u8>);
-}
-
-impl PolledServer {
-    pub(crate) fn drive(&mut self, now: Instant) -> DriveState {
-        self.flush_streams(now);
-        self.driver.drive(now)
+    /// Attaches a value to a player, in place of the previous one. It is dropped by the call of [`next_event`](Self::next_event)
+    /// after the one that raised the end of the player's session. Returns false if the player has no session.
+    pub fn set_data<T: Any + Send>(&mut self, player: PlayerId, value: T) -> bool {
+        let machine = self.driver.machine();
+        let is_live = |player| machine.connection(player).is_some();
+        if is_live(player) {
+            self.data.set(player, Box::new(value), is_live);
+        }
+        is_live(player)
     }
 
-    /// Whether [`next_event`](Self::next_event) has something. With streams it may turn out to be an incomplete message.
+    /// The value that is attached to a player, if it is of this type.
+    #[must_use]
+    pub fn data<T: Any>(&self, player: PlayerId) -> Option<&T> {
+        self.data.get(player)
+    }
+
+    /// The value that is attached to a player, if it is of this type.
+    pub fn data_mut<T: Any>(&mut self, player: PlayerId) -> Option<&mut T> {
+        self.data.get_mut(player)
+    }
+
+    /// Current round-trip time, loss and throughput of a player's connection.
+    #[must_use]
+    pub fn stats(&self, player: PlayerId) -> Option<ConnectionStats> {
+        self.connection(player).map(Connection::stats)
+    }
+
+    /// A player's connection: address, encryption, statistics.
+    #[must_use]
+    pub fn connection(&self, player: PlayerId) -> Option<&Connection> {
+        self.machine().connection(player)
+    }
+
+    /// Calls a function with a player's connection, if there is one. The async server has the same call.
+    pub fn with_connection<R>(&self, player: PlayerId, read: impl FnOnce(&Connection) -> R) -> Option<R> {
+        self.connection(player).map(read)
+    }
+
+    /// The current address of a player. A player can claim the address of another host, so use
+    /// [`validated_addr`](Self::validated_addr) for anything with consequences for an address.
+    #[must_use]
+    pub fn peer_addr(&self, player: PlayerId) -> Option<SocketAddr> {
+        self.connection(player).map(Connection::peer)
+    }
+
+    /// The last validated address of a player: at first that of the login (S31).
+    #[must_use]
+    pub fn validated_addr(&self, player: PlayerId) -> Option<SocketAddr> {
+        self.connection(player).map(Connection::validated_peer)
+    }
+
+    /// Whether a player's messages are encrypted.
+    #[must_use]
+    pub fn is_encrypted(&self, player: PlayerId) -> Option<bool> {
+        self.connection(player).map(Connection::is_encrypted)
+    }
+
+    /// Counters of the whole server.
+    #[must_use]
+    pub fn endpoint_stats(&self) -> EndpointStats {
+        self.machine().stats()
+    }
+
+    /// Sets the description that queries are answered with.
+    pub fn set_info(&mut self, info: &ServerInfo) {
+        let SessionReplies { infos, players } = SessionReplies::new(info);
+        self.driver.machine_mut().set_query_replies(QueryReplies::new(infos, players));
+    }
+
+    /// The addresses that the server listens on, with the actual ports.
+    #[must_use]
+    pub fn local_addrs(&self) -> Vec<SocketAddr> {
+        self.driver.local_addrs().collect()
+    }
+
+    /// Starts to simulate a bad network, or stops.
+    pub fn set_link_conditions(&mut self, conditions: Option<crate::LinkConditions>) {
+        self.driver.set_link_conditions(conditions);
+    }
+
+    /// Takes the next event; a message is copied into `buffer`.
+    pub(crate) fn take_event(&mut self, buffer: &mut Vec<u8>) -> Option<ServerNext> {
+        self.data.on_next();
+        loop {
+            if self.has_event()
+                && let Some(event) = self.events.pop_front()
+            {
+                if let ServerEvent::Disconnected(player, _) = event {
+                    self.data.on_end(player);
+                }
+                return Some(ServerNext::Event(event));
+            }
+            let player = self.readable.pop_front()?;
+            let now = self.driver.last_driven();
+            if let Some(channel) = self.driver.machine_mut().recv(now, player, buffer) {
+                self.readable.push_back(player);
+                return Some(ServerNext::Message(player, channel));
+            }
+            // Reading the last message may have raised an event.
+        }
+    }
+
+    /// Whether [`next_event`](Self::next_event) may have something: a message may turn out to be incomplete.
     pub(crate) fn has_event(&mut self) -> bool {
         while self.events.is_empty()
-            && let Some(event) = self.driver.poll_event()
+            && let Some(notice) = self.driver.poll_event()
         {
-            self.handle_event(event);
+            match notice {
+                // The messages are read in turn, after the other events.
+                ServerNotice::Message(player) if self.readable.contains(&player) => {}
+                ServerNotice::Message(player) => self.readable.push_back(player),
+                notice => self.events.extend(ServerEvent::from_notice(notice)),
+            }
         }
         !self.events.is_empty() || !self.readable.is_empty()
     }
 
-    /// Whether there are players.
+    /// Whether there are players, accepted or not.
     pub(crate) fn has_sessions(&self) -> bool {
-        self.players().next().is_some()
+        self.machine().has_sessions()
     }
 
-    fn endpoint(&self) -> &Endpoint {
+    /// The time of a message: only for one that expires it has to be exact.
+    #[inline]
+    fn send_time(&self, channel: ChannelIndex) -> Instant {
+        self.driver.send_time(self.machine().is_expiring(channel))
+    }
+
+    fn machine(&self) -> &ServerMachine {
         self.driver.machine()
-    }
-
-    fn handle_event(&mut self, event: ServerEvent) {
-        match event {
-            // The messages are read in turn, after the other events.
-            ServerEvent::Message(player) => self.mark_readable(player),
-            ServerEvent::Connected(mut new) => {
-                if let Some(game) = new.game.strip_suffix(self.game_suffix) {
-                    new.game.truncate(game.len());
-                }
-                self.events.push_back(ServerEvent::Connected(new));
-            }
-            // Complete messages of a stream come before its end, unless this side has ended it.
-            ServerEvent::Disconnected(player, why)
-                if why != DisconnectReason::Closed && self.streams.contains(player) =>
-            {
-                let dropped = self.streams.end(player, why);
-                self.events.extend(dropped.map(|(player, why)| ServerEvent::Disconnected(player, why)));
-                self.mark_readable(player);
-            }
-            ServerEvent::Disconnected(player, _) => {
-                self.readable.retain(|readable| *readable != player);
-                self.streams.remove(player);
-                self.events.push_back(event);
-            }
-            _ => self.events.push_back(event),
-        }
-    }
-
-    fn mark_readable(&mut self, player: PlayerId) {
-        if !self.readable.contains(&player) {
-            self.readable.push_back(player);
-        }
-    }
-
-    /// Sends the bytes that wait in streams, as far as there is room.
-    fn flush_streams(&mut self, now: Instant) {
-        let Self { driver, streams, unflushed, .. } = self;
-        let endpoint = driver.machine_mut();
-        unflushed.retain(|player| {
-            let Some(stream) = streams.get_mut(*player) else { return false };
-            let Some(size) = endpoint.connection(*player).map(Connection::max_message) else { return false };
-            // The bytes that do not fit stay in the stream.
-            let _ = stream.flush(size, |part| endpoint.send(now, *player, part));
-            if stream.is_flushed()
-                && let Some(reason) = stream.close_reason.take()
-            {
-                endpoint.disconnect(now, *player, &reason);
-            }
-            !stream.is_flushed()
-        });
     }
 }
 
 /// For the driver task.
 #[cfg(feature = "async")]
 impl PolledServer {
-    pub(crate) fn sockets(&self) -> &[std::sync::Arc<rallypoint_udp::UdpSocket>] {
-        self.driver.sockets()
+    pub(crate) fn driver(&mut self) -> &mut SocketDriver<ServerMachine> {
+        &mut self.driver
     }
 
-    /// Whether a player has a session, or datagrams of it that can be read after its end.
-    pub(crate) fn is_active(&self, player: PlayerId) -> bool {
-        let endpoint = self.endpoint();
-        endpoint.connection(player).is_some() || endpoint.is_readable(player)
+    /// Copies the next message of a player into `buffer`. Returns its channel.
+    pub(crate) fn recv_into(&mut self, player: PlayerId, buffer: &mut Vec<u8>) -> Option<ChannelIndex> {
+        let now = self.driver.last_driven();
+        self.driver.machine_mut().recv(now, player, buffer)
     }
 
-    /// Whether there is room for a message to this player, or no connection to wait for.
-    pub(crate) fn is_writable_or_closed(&self, player: PlayerId) -> bool {
-        self.connection(player).is_none_or(Connection::is_writable)
+    /// The next player who has logged in. Other events are dropped, for callers that read messages player by player.
+    pub(crate) fn next_player(&mut self) -> Option<crate::NewPlayer> {
+        while self.has_event() {
+            self.readable.clear();
+            match self.events.pop_front() {
+                Some(ServerEvent::Connected(new)) => return Some(new),
+                Some(ServerEvent::Disconnected(player, _)) => self.data.on_end(player),
+                _ => {}
+            }
+        }
+        None
     }
 }
 
 impl fmt::Debug for PolledServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.endpoint(), f)
+        fmt::Debug::fmt(self.machine(), f)
     }
 }

@@ -1,10 +1,10 @@
 //! The calls that a session state machine has beyond those of every [`Machine`].
 
+use crate::{client_machine::ClientMachine, server_machine::ServerMachine};
 use rallypoint_machine::Machine;
-use rallypoint_session_proto::{ChannelClient, ChannelServer, Client, Endpoint};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// A client or server state machine, with or without channels.
+/// The state machine of a client or a server.
 pub(crate) trait SessionMachine: Machine {
     /// Sets the interval at which a game loop polls.
     fn set_poll_interval(&mut self, interval: Duration);
@@ -14,25 +14,43 @@ pub(crate) trait SessionMachine: Machine {
 
     /// Mixes fresh entropy into the state from which later secrets are drawn (W66).
     fn mix_entropy(&mut self, entropy: &[u8; 32]);
+
+    /// Determines the bytes per second since the last call.
+    fn sample_throughput(&mut self, now: Instant);
 }
 
-macro_rules! impl_session_machine {
-    ($($machine:ty),*) => {$(
-        impl SessionMachine for $machine {
-            fn set_poll_interval(&mut self, interval: Duration) {
-                // The inherent method: it takes precedence over that of the trait.
-                <$machine>::set_poll_interval(self, interval);
-            }
+impl SessionMachine for ServerMachine {
+    fn set_poll_interval(&mut self, interval: Duration) {
+        Self::set_poll_interval(self, interval);
+    }
 
-            fn set_receive_delay(&mut self, delay: Option<Duration>) {
-                <$machine>::set_receive_delay(self, delay);
-            }
+    fn set_receive_delay(&mut self, delay: Option<Duration>) {
+        Self::set_receive_delay(self, delay);
+    }
 
-            fn mix_entropy(&mut self, entropy: &[u8; 32]) {
-                <$machine>::mix_entropy(self, entropy);
-            }
-        }
-    )*};
+    fn mix_entropy(&mut self, entropy: &[u8; 32]) {
+        Self::mix_entropy(self, entropy);
+    }
+
+    fn sample_throughput(&mut self, now: Instant) {
+        Self::sample_throughput(self, now);
+    }
 }
 
-impl_session_machine!(Client, Endpoint, ChannelClient, ChannelServer);
+impl SessionMachine for ClientMachine {
+    fn set_poll_interval(&mut self, interval: Duration) {
+        Self::set_poll_interval(self, interval);
+    }
+
+    fn set_receive_delay(&mut self, delay: Option<Duration>) {
+        Self::set_receive_delay(self, delay);
+    }
+
+    fn mix_entropy(&mut self, entropy: &[u8; 32]) {
+        Self::mix_entropy(self, entropy);
+    }
+
+    fn sample_throughput(&mut self, now: Instant) {
+        Self::sample_throughput(self, now);
+    }
+}

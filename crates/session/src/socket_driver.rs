@@ -1,10 +1,14 @@
 //! A session state machine on its sockets, driven by calls and without a thread.
 
 use crate::{
-    LinkConditioner, LinkConditions, entropy_refresh::EntropyRefresh, local_addrs::LocalAddrs,
-    poll_interval::PollInterval, session_machine::SessionMachine,
+    LinkConditioner, LinkConditions,
+    entropy_refresh::EntropyRefresh,
+    local_addrs::LocalAddrs,
+    local_link::{LocalLink, Wake},
+    poll_interval::PollInterval,
+    session_machine::SessionMachine,
 };
-use rallypoint_machine::{Machine, SocketIndex};
+use rallypoint_machine::{Machine, SocketIndex, Transmit};
 use rallypoint_udp::{BATCH_SIZE, BindError, Poller, RecvBatch, SendBatch, UdpSocket, clock};
 use std::{
     net::SocketAddr,
@@ -19,10 +23,20 @@ const MAX_ROUNDS: usize = 16;
 /// loop they wait for the next frame, and the round-trip time in the statistics would be longer by that (W82).
 const MIN_TIMED_INTERVAL: Duration = Duration::from_millis(1);
 
+/// How long a call waits at most if datagrams may arrive through a link as well as through a socket, or through several links.
+const MAX_LINK_WAIT: Duration = Duration::from_millis(5);
+
+/// Interval at which the bytes per second of connections are determined.
+const THROUGHPUT_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Moves datagrams between a state machine and its sockets.
 pub(crate) struct SocketDriver<M> {
     machine: LinkConditioner<M>,
     sockets: Vec<Arc<UdpSocket>>,
+    /// Peers in this process.
+    links: Vec<LocalLink>,
+    /// What wakes the task that drives the machine, if there is one.
+    wake: Option<Wake>,
     received: RecvBatch,
     outgoing: SendBatch,
     local_addrs: LocalAddrs,
@@ -31,6 +45,8 @@ pub(crate) struct SocketDriver<M> {
     /// When the machine was last driven.
     last_driven: Instant,
     entropy: EntropyRefresh,
+    /// When the bytes per second of connections are determined again.
+    next_throughput: Option<Instant>,
     poll_interval: PollInterval,
     /// Whether the system reports when datagrams arrived, or was asked to.
     has_receive_times: bool,
@@ -59,12 +75,15 @@ impl<M: SessionMachine> SocketDriver<M> {
         Self {
             machine,
             sockets,
+            links: Vec::new(),
+            wake: None,
             received: RecvBatch::with_gro(),
             outgoing: SendBatch::default(),
             local_addrs: LocalAddrs::default(),
             blocked_socket: None,
             last_driven: clock::now(),
             entropy: EntropyRefresh::default(),
+            next_throughput: None,
             poll_interval: PollInterval::default(),
             has_receive_times: false,
             poller: None,
@@ -98,6 +117,22 @@ impl<M: SessionMachine> SocketDriver<M> {
         self.machine.set_conditions(conditions);
     }
 
+    /// Adds a peer in this process.
+    pub fn add_link(&mut self, link: LocalLink) {
+        self.links.retain(|link| !link.is_closed());
+        if let Some(wake) = &self.wake {
+            link.set_wake(wake.clone());
+        }
+        self.links.push(link);
+    }
+
+    /// Sets the function that wakes the task which drives the machine when a datagram arrives through a link.
+    #[cfg(feature = "async")]
+    pub fn set_wake(&mut self, wake: Wake) {
+        self.links.iter().for_each(|link| link.set_wake(wake.clone()));
+        self.wake = Some(wake);
+    }
+
     #[cfg(feature = "async")]
     pub fn sockets(&self) -> &[Arc<UdpSocket>] {
         &self.sockets
@@ -126,6 +161,10 @@ impl<M: SessionMachine> SocketDriver<M> {
         if let Some(entropy) = self.entropy.poll(now) {
             self.machine_mut().mix_entropy(&entropy);
         }
+        if self.next_throughput.is_none_or(|next| now >= next) {
+            self.next_throughput = Some(now + THROUGHPUT_INTERVAL);
+            self.machine_mut().sample_throughput(now);
+        }
         let mut is_busy = true;
         for round in 0..MAX_ROUNDS {
             let has_more = self.receive(now);
@@ -148,7 +187,8 @@ impl<M: SessionMachine> SocketDriver<M> {
             if self.blocked_socket.is_some() {
                 return false;
             }
-            self.outgoing.fill(BATCH_SIZE, |out| self.machine.poll_transmit(now, out));
+            let Self { outgoing, machine, links, .. } = self;
+            outgoing.fill(BATCH_SIZE, |out| poll_transmit(machine, links, now, out));
             if self.outgoing.is_empty() {
                 return false;
             }
@@ -161,6 +201,11 @@ impl<M: SessionMachine> SocketDriver<M> {
     pub fn wait(&mut self, timeout: Duration) {
         self.poll_interval.on_wait();
         let next = self.machine.poll_timeout().map(|at| at.saturating_duration_since(clock::now()));
+        let timeout = match &*self.links {
+            [] => timeout,
+            [link] if self.sockets.is_empty() => return link.wait(next.map_or(timeout, |next| next.min(timeout))),
+            _ => timeout.min(MAX_LINK_WAIT),
+        };
         if self.poller.is_none() {
             self.poller = Poller::new(&self.sockets).ok();
         }
@@ -196,7 +241,24 @@ impl<M: SessionMachine> SocketDriver<M> {
             }
             has_more |= self.received.is_full();
         }
+        let Self { links, machine, .. } = self;
+        for link in links {
+            link.receive(|datagram| machine.handle_datagram(now, link.peer(), datagram));
+        }
         has_more
+    }
+}
+
+/// What the machine emits for peers that are reached through sockets. The rest is handed over to their links.
+#[inline]
+fn poll_transmit(machine: &mut impl Machine, links: &[LocalLink], now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+    loop {
+        let start = out.len();
+        let transmit = machine.poll_transmit(now, out)?;
+        let Some(link) = links.iter().find(|link| link.peer() == transmit.to) else { return Some(transmit) };
+        // In range: the machine only appends.
+        link.send(&transmit, &out[start..]);
+        out.truncate(start);
     }
 }
 

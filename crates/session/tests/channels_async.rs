@@ -4,9 +4,8 @@ use crate::common;
 
 use common::{client_options, server_options};
 use rallypoint_session::{
-    AsyncChannelClient, AsyncChannelServer, Channel, ChannelIndex, ChannelMessage, ChannelMode, ChannelTable,
-    ClientEvent, ConnectError, Connection, DisconnectReason, Encryption, LoginError, PlayerId, SendError,
-    ServerChannels, ServerEvent,
+    Channel, ChannelIndex, ChannelMode, ChannelTable, Client, ClientEvent, ClientOptions, ConnectError, Connection,
+    DisconnectReason, Encryption, LoginError, PlayerId, SendError, Server, ServerEvent,
 };
 use std::sync::Arc;
 
@@ -21,31 +20,32 @@ fn table() -> ChannelTable {
     ChannelTable::new(channels).unwrap()
 }
 
-async fn connect() -> (AsyncChannelServer, AsyncChannelClient, PlayerId) {
-    let server = AsyncChannelServer::bind(server_options(), table()).await.unwrap();
-    let options = client_options(Encryption::Encrypted);
-    let client = AsyncChannelClient::connect(server.local_addrs()[0], options, table()).await.unwrap();
-    let player = server.accept().await.player;
+fn options() -> ClientOptions {
+    client_options(Encryption::Encrypted).channels(table())
+}
+
+async fn connect() -> (Server, Client, PlayerId) {
+    let server = server_options().channels(table()).bind().await.unwrap();
+    let client = options().connect(server.local_addrs()[0]).await.unwrap();
+    let player = server.accept().await.unwrap().player;
     (server, client, player)
 }
 
 #[tokio::test]
 async fn messages_and_receipts_travel_both_ways() {
     let (server, client, player) = connect().await;
-    let mut message = ChannelMessage::default();
+    let mut message = Vec::new();
     let sent = client.send(CHAT, b"hello").await.unwrap();
-    assert!(server.recv(player, &mut message).await);
-    assert_eq!((message.channel, &*message.bytes), (CHAT, &b"hello"[..]));
+    assert_eq!(server.recv(player, &mut message).await, Ok(Some((CHAT, &b"hello"[..]))));
     assert_eq!(client.next_event(&mut message).await, Some(ClientEvent::Receipt(sent)));
 
     let map = vec![7; 1_000_000];
     server.send(player, MAP, &map).await.unwrap();
-    client.recv(&mut message).await.unwrap();
-    assert!(message.channel == MAP && message.bytes == map);
+    assert!(client.recv(&mut message).await == Ok((MAP, &map)));
     assert_eq!(server.is_encrypted(player), Some(true));
     assert_eq!(server.players(), [player]);
     client.close().await.unwrap();
-    assert!(!server.recv(player, &mut message).await);
+    assert_eq!(server.recv(player, &mut message).await, Ok(None));
 }
 
 #[tokio::test]
@@ -55,10 +55,10 @@ async fn send_waits_for_room_and_try_send_does_not() {
     assert_eq!(is_full, Some(SendError::WouldBlock));
     let server = Arc::new(server);
     let reader = tokio::spawn(async move {
-        let mut message = ChannelMessage::default();
+        let mut message = Vec::new();
         let mut count = 0;
-        while server.recv(player, &mut message).await {
-            count += usize::from(message.bytes == [1; 1_000]);
+        while let Some((_, bytes)) = server.recv(player, &mut message).await.unwrap() {
+            count += usize::from(bytes == [1; 1_000]);
         }
         count
     });
@@ -71,16 +71,15 @@ async fn send_waits_for_room_and_try_send_does_not() {
 
 #[tokio::test]
 async fn a_server_decides_on_players_and_shuts_down_with_a_reason() {
-    let channels = ServerChannels { decides_logins: true, ..table().into() };
-    let server = Arc::new(AsyncChannelServer::bind(server_options(), channels).await.unwrap());
+    let server = Arc::new(server_options().channels(table()).decides_logins().bind().await.unwrap());
     let addr = server.local_addrs()[0];
     let decisions = {
         let server = server.clone();
         tokio::spawn(async move {
-            let mut message = ChannelMessage::default();
+            let mut message = Vec::new();
             for accepts in [false, true] {
                 let request = loop {
-                    if let ServerEvent::LoginRequest(request) = server.next_event(&mut message).await {
+                    if let ServerEvent::LoginRequest(request) = server.next_event(&mut message).await.unwrap() {
                         break request;
                     }
                 };
@@ -92,17 +91,15 @@ async fn a_server_decides_on_players_and_shuts_down_with_a_reason() {
             }
         })
     };
-    let options = || client_options(Encryption::Encrypted);
-    let refused = AsyncChannelClient::connect(addr, options(), table()).await.unwrap_err();
+    let refused = Client::connect(addr, options()).await.unwrap_err();
     assert!(matches!(refused, ConnectError::Login(LoginError::Refused(why)) if why == "not today"));
-    let client = AsyncChannelClient::connect(addr, options(), table()).await.unwrap();
+    let client = Client::connect(addr, options()).await.unwrap();
     decisions.await.unwrap();
     server.broadcast_with(server.players(), CHAT, &b"last words"[..], |_, sent| assert!(sent.is_ok()));
     let shutdown = Arc::try_unwrap(server).unwrap().shutdown("good night");
-    let mut message = ChannelMessage::default();
+    let mut message = Vec::new();
     let (received, ()) = tokio::join!(client.recv(&mut message), shutdown);
-    received.unwrap();
-    assert_eq!(message.bytes, b"last words");
+    assert_eq!(received.unwrap().1, b"last words");
     let end = client.recv(&mut message).await.unwrap_err();
     assert!(end.to_string().contains("good night"), "{end}");
 }
@@ -113,8 +110,8 @@ async fn the_state_of_connections_is_read_as_in_a_game_loop() {
     assert!(client.is_delivered());
     client.send(CHAT, b"hello").await.unwrap();
     assert!(!client.is_delivered());
-    let mut message = ChannelMessage::default();
-    assert!(server.recv(player, &mut message).await);
+    let mut message = Vec::new();
+    assert!(server.recv(player, &mut message).await.unwrap().is_some());
     while !client.is_delivered() {
         client.next_event(&mut message).await;
     }

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::until;
-use rallypoint_session::{ClientConfig, ClientEvent, Encryption, PolledClient};
+use rallypoint_session::{ClientEvent, ClientOptions, Encryption, ONLY_CHANNEL, PolledClient};
 use std::{
     io::{BufRead, BufReader, Write},
     net::{SocketAddr, UdpSocket},
@@ -120,12 +120,12 @@ fn the_echo_client_receives_its_lines_from_the_echo_server() {
 
 /// Connects to the echo server; `forward` is called again and again meanwhile.
 fn connect(addr: SocketAddr, mut forward: impl FnMut()) -> PolledClient {
-    let config = ClientConfig { encryption: Encryption::Plain, ..ClientConfig::new("alice", "echo") };
-    let mut client = PolledClient::connect(addr, config).unwrap();
+    let options = ClientOptions::new("alice", "echo").encryption(Encryption::Plain);
+    let mut client = PolledClient::connect(addr, options).unwrap();
     until("the client is connected", || {
         client.poll();
         forward();
-        client.next_event(&mut Vec::new()) == Some(ClientEvent::Connected)
+        client.next_event() == Some(ClientEvent::Connected)
     });
     client
 }
@@ -175,8 +175,8 @@ fn w52_a_player_that_acknowledges_nothing_does_not_stop_the_echo_server() {
     let mut sent = 0;
     until("the hostile player has sent more than its window", || {
         hostile.poll();
-        while hostile.next_event(&mut Vec::new()).is_some() {}
-        while sent < 6_000 && hostile.send(&[7; 100]).is_ok() {
+        while hostile.next_event().is_some() {}
+        while sent < 6_000 && hostile.send(ONLY_CHANNEL, &[7; 100]).is_ok() {
             sent += 1;
         }
         hostile.flush();
@@ -185,20 +185,23 @@ fn w52_a_player_that_acknowledges_nothing_does_not_stop_the_echo_server() {
     });
     let mut honest = connect(addr, || {});
     for number in 0..100u32 {
-        honest.send(&number.to_le_bytes()).unwrap();
-        let mut message = Vec::new();
+        honest.send(ONLY_CHANNEL, &number.to_le_bytes()).unwrap();
+        let bytes = number.to_le_bytes();
+        let mut received = false;
         until("the message is sent back", || {
             hostile.poll();
             network.forward();
             honest.poll();
-            honest.next_event(&mut message) == Some(ClientEvent::Message)
+            if let Some(ClientEvent::Message { bytes: echo, .. }) = honest.next_event() {
+                assert_eq!(echo, bytes);
+                received = true;
+            }
+            received
         });
-        assert_eq!(message, number.to_le_bytes());
     }
     // A server that waits for the hostile player answers only when the session of that player has ended.
-    let is_end = |event| matches!(event, ClientEvent::Closing | ClientEvent::Disconnected(_));
-    while let Some(event) = hostile.next_event(&mut Vec::new()) {
-        assert!(!is_end(event));
+    while let Some(event) = hostile.next_event() {
+        assert!(!matches!(event, ClientEvent::Closing | ClientEvent::Disconnected(_)));
     }
     assert!(hostile.is_connected());
 }

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{Pair, client_options, server_options};
-use rallypoint_session::{ClientOptions, Encryption, LinkConditions, ServerOptions, SessionClient, SessionServer};
+use rallypoint_session::{Client, Encryption, LinkConditions, ONLY_CHANNEL, Server};
 use std::time::Duration;
 
 const BAD_NETWORK: LinkConditions = LinkConditions {
@@ -18,15 +18,14 @@ const BAD_NETWORK: LinkConditions = LinkConditions {
 
 #[test]
 fn all_messages_arrive_in_order_with_the_polled_api() {
-    let server = ServerOptions { link_conditions: Some(BAD_NETWORK), ..server_options() };
-    let client = ClientOptions {
-        link_conditions: Some(LinkConditions { seed: 8, ..BAD_NETWORK }),
-        ..client_options(Encryption::Encrypted)
-    };
+    let mut server = server_options();
+    server.link_conditions = Some(BAD_NETWORK);
+    let mut client = client_options(Encryption::Encrypted);
+    client.link_conditions = Some(LinkConditions { seed: 8, ..BAD_NETWORK });
     let mut pair = Pair::new(server, client);
     for number in 0..300u16 {
-        pair.client.send(&number.to_be_bytes()).unwrap();
-        pair.server.send(pair.player, &number.to_be_bytes()).unwrap();
+        pair.client.send(ONLY_CHANNEL, &number.to_be_bytes()).unwrap();
+        pair.server.send(pair.player, ONLY_CHANNEL, &number.to_be_bytes()).unwrap();
     }
     for number in 0..300u16 {
         assert_eq!(pair.server_recv(), number.to_be_bytes());
@@ -36,24 +35,25 @@ fn all_messages_arrive_in_order_with_the_polled_api() {
     assert!(stats.rtt.unwrap() >= 2 * BAD_NETWORK.delay && stats.duplicates > 0 && stats.resends > 0, "{stats:?}");
     pair.client.set_link_conditions(None);
     pair.server.set_link_conditions(None);
-    pair.client.send(b"undisturbed").unwrap();
+    pair.client.send(ONLY_CHANNEL, b"undisturbed").unwrap();
     assert_eq!(pair.server_recv(), b"undisturbed");
 }
 
 #[tokio::test]
 async fn all_messages_arrive_in_order_with_the_async_api() {
-    let server =
-        SessionServer::bind(ServerOptions { link_conditions: Some(BAD_NETWORK), ..server_options() }).await.unwrap();
+    let mut options = server_options();
+    options.link_conditions = Some(BAD_NETWORK);
+    let server = Server::bind(options).await.unwrap();
     let options = client_options(Encryption::Plain);
-    let client = SessionClient::connect(server.local_addrs()[0], options).await.unwrap();
-    let player = server.accept().await.player;
+    let client = Client::connect(server.local_addrs()[0], options).await.unwrap();
+    let player = server.accept().await.unwrap().player;
     let mut message = Vec::new();
     for number in 0..300u16 {
-        client.send(&number.to_be_bytes()).await.unwrap();
+        client.send(ONLY_CHANNEL, &number.to_be_bytes()).await.unwrap();
     }
     for number in 0..300u16 {
-        assert!(server.recv(player, &mut message).await);
-        assert_eq!(message, number.to_be_bytes());
+        let (_, bytes) = server.recv(player, &mut message).await.unwrap().unwrap();
+        assert_eq!(bytes, number.to_be_bytes());
     }
     assert!(server.stats(player).unwrap().duplicates > 0);
 }

@@ -5,7 +5,7 @@
 use crate::common;
 
 use common::{Pair, client_options, server_options, until};
-use rallypoint_session::{ClientEvent, Encryption, ServerEvent, SessionClient, SessionServer};
+use rallypoint_session::{Client, ClientEvent, Encryption, ONLY_CHANNEL, Server, ServerEvent};
 
 /// Maximum number of buffers that may grow while thousands of datagrams are exchanged.
 const MAX_GROWTH: u64 = 4;
@@ -15,18 +15,18 @@ impl Pair {
     fn exchange(&mut self, rounds: u32) {
         for round in 0..rounds {
             for _ in 0..3 {
-                self.client.send(&[round as u8; 200]).unwrap();
-                self.server.send(self.player, &[round as u8; 300]).unwrap();
+                self.client.send(ONLY_CHANNEL, &[round as u8; 200]).unwrap();
+                self.server.send(self.player, ONLY_CHANNEL, &[round as u8; 300]).unwrap();
             }
             let mut server = 0;
             let mut client = 0;
             until("all messages have arrived", || {
                 self.poll();
-                while let Some(event) = self.server.next_event(&mut self.message) {
-                    server += u32::from(matches!(event, ServerEvent::Message(_)));
+                while let Some(event) = self.server.next_event() {
+                    server += u32::from(matches!(event, ServerEvent::Message { .. }));
                 }
-                while let Some(event) = self.client.next_event(&mut self.message) {
-                    client += u32::from(event == ClientEvent::Message);
+                while let Some(event) = self.client.next_event() {
+                    client += u32::from(matches!(event, ClientEvent::Message { .. }));
                 }
                 (server, client) == (3, 3)
             });
@@ -49,20 +49,20 @@ fn no_datagram_causes_an_allocation_with_the_async_api() {
     // The counter measures one thread, and this runtime has no other.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (server, client, player) = runtime.block_on(async {
-        let server = SessionServer::bind(server_options()).await.unwrap();
+        let server = Server::bind(server_options()).await.unwrap();
         let options = client_options(Encryption::Encrypted);
-        let client = SessionClient::connect(server.local_addrs()[0], options).await.unwrap();
-        let player = server.accept().await.player;
+        let client = Client::connect(server.local_addrs()[0], options).await.unwrap();
+        let player = server.accept().await.unwrap().player;
         (server, client, player)
     });
     let mut message = Vec::with_capacity(508);
     let mut exchange = |rounds: u32| {
         runtime.block_on(async {
             for round in 0..rounds {
-                client.send(&[round as u8; 200]).await.unwrap();
-                assert!(server.recv(player, &mut message).await);
-                server.send(player, &message).await.unwrap();
-                client.recv_into(&mut message).await.unwrap();
+                client.send(ONLY_CHANNEL, &[round as u8; 200]).await.unwrap();
+                let (channel, bytes) = server.recv(player, &mut message).await.unwrap().unwrap();
+                server.send(player, channel, bytes).await.unwrap();
+                client.recv(&mut message).await.unwrap();
             }
         });
     };

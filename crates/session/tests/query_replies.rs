@@ -5,7 +5,7 @@ use crate::common;
 use common::{server_options, until};
 use rallypoint_machine::Machine;
 use rallypoint_query_proto::{Probe, Prober, ProberConfig, Protocol};
-use rallypoint_session::{Player, ServerInfo, SessionServer};
+use rallypoint_session::{Player, Server, ServerInfo};
 use rallypoint_udp::{RecvBatch, SendBatch, UdpSocket};
 use std::time::Instant;
 
@@ -32,7 +32,7 @@ fn query(to: std::net::SocketAddr) -> ServerInfo {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn s9_s10_queries_are_answered_with_info_and_players() {
-    let server = SessionServer::bind(server_options()).await.unwrap();
+    let server = Server::bind(server_options()).await.unwrap();
     let mut info = ServerInfo { name: Some("Bacon Town".into()), max_players: Some(24), ..ServerInfo::default() };
     info.player_list = Some(vec![Player { name: "Ada".into(), ..Player::default() }]);
     server.set_info(&info);

@@ -6,7 +6,7 @@ use crate::common;
 use common::*;
 use rallypoint_harness::skip;
 use rallypoint_query_proto::ServerInfo;
-use rallypoint_session::{ClientEvent, PolledClient, PolledServer, ServerEvent, ServerOptions};
+use rallypoint_session::{ClientEvent, ONLY_CHANNEL, PolledClient, PolledServer, ServerEvent};
 use std::{
     env,
     net::{SocketAddr, UdpSocket},
@@ -28,8 +28,10 @@ impl Family {
     /// A server on all addresses, and the addresses to contact it at.
     fn server(&self) -> (PolledServer, Vec<SocketAddr>) {
         let any = SocketAddr::new(self.any.parse().unwrap(), 0);
-        let server = PolledServer::bind(ServerOptions { listen: vec![any], ..server_options() }).unwrap();
-        let port = server.local_addrs().next().unwrap().port();
+        let mut options = server_options();
+        options.listen = vec![any];
+        let server = PolledServer::bind(options).unwrap();
+        let port = server.local_addrs()[0].port();
         (server, self.some.map(|ip| SocketAddr::new(ip.parse().unwrap(), port)).to_vec())
     }
 }
@@ -77,22 +79,26 @@ fn exchange_messages(family: Family) {
     for encryption in all_encryptions() {
         for &addr in &addrs {
             let mut client = PolledClient::connect(addr, client_options(encryption.clone())).unwrap();
-            client.send(b"early").unwrap_err();
-            let mut message = Vec::new();
+            client.send(ONLY_CHANNEL, b"early").unwrap_err();
             let mut is_answered = false;
             until("the client receives its own message", || {
                 server.poll();
                 client.poll();
-                while let Some(event) = server.next_event(&mut message) {
-                    if let ServerEvent::Message(player) = event {
+                while let Some(event) = server.next_event() {
+                    if let ServerEvent::Message { player, channel, bytes } = event {
+                        let message = bytes.to_vec();
                         // Several at once, so that they are sent with one system call where that is supported.
-                        (0..8).for_each(|_| server.send(player, &message).unwrap());
+                        for _ in 0..8 {
+                            server.send(player, channel, &message).unwrap();
+                        }
                     }
                 }
-                while let Some(event) = client.next_event(&mut message) {
+                while let Some(event) = client.next_event() {
                     match event {
-                        ClientEvent::Connected => client.send(b"hello").unwrap(),
-                        ClientEvent::Message => is_answered = message == b"hello",
+                        ClientEvent::Connected => {
+                            client.send(ONLY_CHANNEL, b"hello").unwrap();
+                        }
+                        ClientEvent::Message { bytes, .. } => is_answered = bytes == b"hello",
                         _ => {}
                     }
                 }

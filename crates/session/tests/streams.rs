@@ -2,16 +2,15 @@
 
 use crate::common;
 
-use common::{Pair, client_options, server_options, until};
+use common::{Pair, client_event, client_options, server_event, server_options, until};
 use rallypoint_session::{
-    ClientEvent, ClientOptions, DisconnectReason, Encryption, LinkConditions, LoginError, PolledClient, PolledServer,
-    SendError, ServerEvent, ServerOptions,
+    ClientEvent, ClientOptions, DisconnectReason, Encryption, Layer, LinkConditions, LoginError, ONLY_CHANNEL,
+    PolledClient, PolledServer, SendError, ServerEvent, ServerOptions,
 };
 use std::time::Duration;
 
 fn stream_options(max_message: usize) -> (ServerOptions, ClientOptions) {
-    let server = ServerOptions { stream: Some(max_message), ..server_options() };
-    (server, ClientOptions { stream: Some(max_message), ..client_options(Encryption::Encrypted) })
+    (server_options().stream(max_message), client_options(Encryption::Encrypted).stream(max_message))
 }
 
 #[test]
@@ -19,9 +18,9 @@ fn s33_long_messages_arrive_complete() {
     let (server, client) = stream_options(1 << 20);
     let mut pair = Pair::new(server, client);
     let long: Vec<u8> = (0..300_000u32).map(|n| n as u8).collect();
-    pair.client.send(&long).unwrap();
-    pair.client.send(b"short").unwrap();
-    pair.server.send(pair.player, &long[..7_000]).unwrap();
+    pair.client.send(ONLY_CHANNEL, &long).unwrap();
+    pair.client.send(ONLY_CHANNEL, b"short").unwrap();
+    pair.server.send(pair.player, ONLY_CHANNEL, &long[..7_000]).unwrap();
     assert_eq!(pair.server_recv(), long);
     assert_eq!(pair.server_recv(), b"short");
     assert_eq!(pair.client_recv(), &long[..7_000]);
@@ -34,7 +33,7 @@ fn s33_small_messages_share_datagrams() {
     let mut pair = Pair::new(server, client);
     let before = pair.client.stats().unwrap().messages_sent;
     for number in 0..100u8 {
-        pair.client.send(&[number; 9]).unwrap();
+        pair.client.send(ONLY_CHANNEL, &[number; 9]).unwrap();
     }
     for number in 0..100u8 {
         assert_eq!(pair.server_recv(), [number; 9]);
@@ -51,13 +50,13 @@ fn s33_messages_that_are_left_are_delivered_before_a_disconnect() {
     client.client.connection.window = 256;
     let mut pair = Pair::new(server, client);
     let long = vec![7; 300_000];
-    pair.server.send(pair.player, &long).unwrap();
+    pair.server.send(pair.player, ONLY_CHANNEL, &long).unwrap();
     assert!(pair.server.disconnect(pair.player, "enough"));
-    assert_eq!(pair.server.send(pair.player, b"more"), Err(SendError::Closed));
+    assert_eq!(pair.server.send(pair.player, ONLY_CHANNEL, b"more"), Err(SendError::Closed));
     assert_eq!(pair.client_recv(), long);
     until("the client is disconnected", || {
         pair.poll();
-        matches!(pair.client.next_event(&mut pair.message), Some(ClientEvent::Disconnected(_)))
+        matches!(pair.client.next_event(), Some(ClientEvent::Disconnected(_)))
     });
 }
 
@@ -81,11 +80,11 @@ fn full_pair() -> Pair {
 fn s28_a_client_whose_stream_cannot_be_sent_closes_for_good() {
     let mut pair = full_pair();
     pair.client.set_link_conditions(outage());
-    pair.client.send(&vec![7; 300_000]).unwrap();
+    pair.client.send(ONLY_CHANNEL, &vec![7; 300_000]).unwrap();
     pair.client.close();
     until("the client is closed", || {
         pair.poll();
-        let _ = pair.client.next_event(&mut pair.message);
+        let _ = pair.client.next_event();
         pair.client.is_closed()
     });
     assert!(!pair.client.is_delivered());
@@ -95,12 +94,11 @@ fn s28_a_client_whose_stream_cannot_be_sent_closes_for_good() {
 fn s28_a_player_whose_stream_cannot_be_sent_is_disconnected() {
     let mut pair = full_pair();
     pair.client.set_link_conditions(outage());
-    pair.server.send(pair.player, &vec![7; 300_000]).unwrap();
+    pair.server.send(pair.player, ONLY_CHANNEL, &vec![7; 300_000]).unwrap();
     assert!(pair.server.disconnect(pair.player, "enough"));
     until("the player is gone", || {
         pair.poll();
-        pair.server.next_event(&mut pair.message)
-            == Some(ServerEvent::Disconnected(pair.player, DisconnectReason::Closed))
+        pair.server.next_event() == Some(ServerEvent::Disconnected(pair.player, DisconnectReason::Closed))
     });
 }
 
@@ -108,11 +106,11 @@ fn s28_a_player_whose_stream_cannot_be_sent_is_disconnected() {
 fn s33_errors_name_the_limit() {
     let (server, client) = stream_options(100);
     let mut pair = Pair::new(server, client);
-    assert_eq!(pair.client.send(&[0; 101]), Err(SendError::TooLarge { limit: 100, length: 101 }));
-    assert_eq!(pair.client.send(&[]), Err(SendError::Empty));
+    assert_eq!(pair.client.send(ONLY_CHANNEL, &[0; 101]), Err(SendError::TooLarge { limit: 100, length: 101 }));
+    assert_eq!(pair.client.send(ONLY_CHANNEL, &[]), Err(SendError::Empty));
     // Without streams, a message that does not fit into a datagram is refused.
     let mut pair = Pair::new(server_options(), client_options(Encryption::Plain));
-    let refused = pair.client.send(&[0; 485]).unwrap_err();
+    let refused = pair.client.send(ONLY_CHANNEL, &[0; 485]).unwrap_err();
     assert_eq!(
         refused.to_string(),
         "a message of 485 bytes is too large: the limit is 484 bytes; use a stream for more"
@@ -122,15 +120,15 @@ fn s33_errors_name_the_limit() {
 
 #[test]
 fn s33_a_client_that_breaks_the_stream_is_disconnected() {
-    let (server, _) = stream_options(100);
-    let server = ServerOptions { names_stream: false, ..server };
+    let (mut server, _) = stream_options(100);
+    server.layer = Layer::Stream { max_message: 100, is_named: false };
     // This client uses no streams: the start of its message is read as an invalid length.
     let mut pair = Pair::new(server, client_options(Encryption::Plain));
-    pair.client.send(&[0xff; 20]).unwrap();
+    pair.client.send(ONLY_CHANNEL, &[0xff; 20]).unwrap();
     until("the client is disconnected", || {
         pair.poll();
-        let _ = pair.server.next_event(&mut pair.message);
-        matches!(pair.client.next_event(&mut pair.message), Some(ClientEvent::Disconnected(_)))
+        let _ = pair.server.next_event();
+        matches!(pair.client.next_event(), Some(ClientEvent::Disconnected(_)))
     });
 }
 
@@ -143,13 +141,13 @@ fn w118_a_login_is_refused_if_only_one_side_has_a_stream() {
     ];
     for (server, client, reason) in cases {
         let mut server = PolledServer::bind(server).unwrap();
-        let addr = server.local_addrs().next().unwrap();
+        let addr = server.local_addrs()[0];
         let mut client = PolledClient::connect(addr, client).unwrap();
         let mut event = None;
         until("the login is refused", || {
             server.poll();
             client.poll();
-            event = client.next_event(&mut Vec::new());
+            event = client.next_event().map(client_event);
             event.is_some()
         });
         assert_eq!(event, Some(ClientEvent::LoginFailed(LoginError::Refused(reason.into()))));
@@ -161,13 +159,13 @@ fn w118_the_application_sees_the_game_without_what_names_the_stream() {
     let (server, client) = stream_options(100);
     let game = client.client.game.clone();
     let mut server = PolledServer::bind(server).unwrap();
-    let addr = server.local_addrs().next().unwrap();
+    let addr = server.local_addrs()[0];
     let mut client = PolledClient::connect(addr, client).unwrap();
     let mut event = None;
     until("the player is connected", || {
         server.poll();
         client.poll();
-        event = server.next_event(&mut Vec::new());
+        event = server.next_event().map(server_event);
         event.is_some()
     });
     assert!(matches!(event, Some(ServerEvent::Connected(new)) if new.game == game));

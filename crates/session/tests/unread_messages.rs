@@ -4,23 +4,25 @@ use crate::common;
 
 use common::*;
 use rallypoint_session::{
-    ClientEvent, ClientOptions, DisconnectReason, Encryption, PlayerId, PolledServer, ServerEvent, ServerOptions,
-    SessionClient, SessionServer,
+    Client, ClientEvent, ClientOptions, DisconnectReason, Encryption, ONLY_CHANNEL, PlayerId, PolledServer, Server,
+    ServerEvent, ServerOptions,
 };
 use std::time::Duration;
 
 fn options(stream: Option<usize>) -> (ServerOptions, ClientOptions) {
-    let client = ClientOptions { stream, ..client_options(Encryption::Encrypted) };
-    (ServerOptions { stream, ..server_options() }, client)
+    let (server, client) = (server_options(), client_options(Encryption::Encrypted));
+    match stream {
+        Some(max_message) => (server.stream(max_message), client.stream(max_message)),
+        None => (server, client),
+    }
 }
 
 /// Reads everything that a server has, until the end of a session.
 fn read_to_end(server: &mut PolledServer) -> (Vec<Vec<u8>>, Option<(PlayerId, DisconnectReason)>) {
-    let mut message = Vec::new();
     let mut received = Vec::new();
-    while let Some(event) = server.next_event(&mut message) {
+    while let Some(event) = server.next_event() {
         match event {
-            ServerEvent::Message(_) => received.push(message.clone()),
+            ServerEvent::Message { bytes, .. } => received.push(bytes.to_vec()),
             ServerEvent::Disconnected(player, reason) => return (received, Some((player, reason))),
             _ => {}
         }
@@ -38,18 +40,18 @@ fn w51_a_busy_polled_server_gets_every_message_of_a_client_that_closed() {
         let (server, client) = options(stream);
         let mut pair = Pair::new(server, client);
         for message in expected() {
-            pair.client.send(&message).unwrap();
+            pair.client.send(ONLY_CHANNEL, &message).unwrap();
         }
         pair.client.close();
         // The server answers, and its game does not read.
         until("the session has ended", || {
             pair.poll();
-            pair.client.is_closed() && pair.server.players().next().is_none()
+            pair.client.is_closed() && pair.server.players().is_empty()
         });
         assert!(pair.client.is_delivered());
         let end = DisconnectReason::ClosedByPeer(String::new());
         assert_eq!(read_to_end(&mut pair.server), (expected(), Some((pair.player, end))));
-        assert_eq!(pair.server.next_event(&mut pair.message), None);
+        assert_eq!(pair.server.next_event(), None);
     }
 }
 
@@ -59,7 +61,7 @@ fn w51_a_busy_polled_client_gets_every_message_of_a_server_that_disconnected_it(
         let (server, client) = options(stream);
         let mut pair = Pair::new(server, client);
         for message in expected() {
-            pair.server.send(pair.player, &message).unwrap();
+            pair.server.send(pair.player, ONLY_CHANNEL, &message).unwrap();
         }
         assert!(pair.server.disconnect(pair.player, "maintenance"));
         until("the session has ended", || {
@@ -68,8 +70,8 @@ fn w51_a_busy_polled_client_gets_every_message_of_a_server_that_disconnected_it(
         });
         let mut received = Vec::new();
         loop {
-            match pair.client.next_event(&mut pair.message) {
-                Some(ClientEvent::Message) => received.push(pair.message.clone()),
+            match pair.client.next_event() {
+                Some(ClientEvent::Message { bytes, .. }) => received.push(bytes.to_vec()),
                 Some(ClientEvent::Disconnected(reason)) => {
                     break assert_eq!(reason, DisconnectReason::ClosedByPeer("maintenance".into()));
                 }
@@ -85,29 +87,29 @@ fn w51_a_player_in_a_reused_slot_has_a_stream_of_its_own() {
     let (mut server, client) = options(Some(1_000));
     server.endpoint.max_players = 1;
     let mut pair = Pair::new(server, client.clone());
-    pair.client.send(b"from the first").unwrap();
+    pair.client.send(ONLY_CHANNEL, b"from the first").unwrap();
     pair.client.close();
     until("the session has ended", || {
         pair.poll();
-        pair.client.is_closed() && pair.server.players().next().is_none()
+        pair.client.is_closed() && pair.server.players().is_empty()
     });
-    let addr = pair.server.local_addrs().next().unwrap();
+    let addr = pair.server.local_addrs()[0];
     pair.client = rallypoint_session::PolledClient::connect(addr, client).unwrap();
     until("the second client is connected", || {
         pair.poll();
-        pair.client.next_event(&mut pair.message) == Some(ClientEvent::Connected)
+        pair.client.next_event() == Some(ClientEvent::Connected)
     });
-    pair.client.send(b"from the second").unwrap();
+    pair.client.send(ONLY_CHANNEL, b"from the second").unwrap();
     until("its message is acknowledged", || {
         pair.poll();
         pair.client.flush();
         pair.client.is_delivered()
     });
     let mut log = Vec::new();
-    while let Some(event) = pair.server.next_event(&mut pair.message) {
+    while let Some(event) = pair.server.next_event() {
         match event {
-            ServerEvent::Message(player) => {
-                log.push((player == pair.player, String::from_utf8(pair.message.clone()).unwrap()));
+            ServerEvent::Message { player, bytes, .. } => {
+                log.push((player == pair.player, String::from_utf8(bytes.to_vec()).unwrap()));
             }
             ServerEvent::Disconnected(player, _) => log.push((player == pair.player, "end".into())),
             _ => {}
@@ -122,11 +124,11 @@ fn w51_a_player_in_a_reused_slot_has_a_stream_of_its_own() {
 async fn w51_a_busy_async_server_gets_every_message_of_a_client_that_closed() {
     for (stream, by_player) in [(None, false), (None, true), (Some(1_000), false), (Some(1_000), true)] {
         let (server, client) = options(stream);
-        let server = SessionServer::bind(server).await.unwrap();
-        let client = SessionClient::connect(server.local_addrs()[0], client).await.unwrap();
-        let player = server.accept().await.player;
+        let server = Server::bind(server).await.unwrap();
+        let client = Client::connect(server.local_addrs()[0], client).await.unwrap();
+        let player = server.accept().await.unwrap().player;
         for message in expected() {
-            client.send(&message).await.unwrap();
+            client.send(ONLY_CHANNEL, &message).await.unwrap();
         }
         client.close().await.expect("everything is acknowledged");
         let has_ended = async {
@@ -138,13 +140,13 @@ async fn w51_a_busy_async_server_gets_every_message_of_a_client_that_closed() {
         let mut message = Vec::new();
         let mut received = Vec::new();
         if by_player {
-            while server.recv(player, &mut message).await {
-                received.push(message.clone());
+            while let Some((_, bytes)) = server.recv(player, &mut message).await.unwrap() {
+                received.push(bytes.to_vec());
             }
         } else {
             loop {
-                match server.next_event(&mut message).await {
-                    ServerEvent::Message(from) if from == player => received.push(message.clone()),
+                match server.next_event(&mut message).await.unwrap() {
+                    ServerEvent::Message { player: from, bytes, .. } if from == player => received.push(bytes.to_vec()),
                     ServerEvent::Disconnected(..) => break,
                     _ => {}
                 }
@@ -157,11 +159,11 @@ async fn w51_a_busy_async_server_gets_every_message_of_a_client_that_closed() {
 #[tokio::test]
 async fn w51_a_busy_async_client_gets_every_message_of_a_server_that_shut_down() {
     let (server, client) = options(None);
-    let server = SessionServer::bind(server).await.unwrap();
-    let client = SessionClient::connect(server.local_addrs()[0], client).await.unwrap();
-    let player = server.accept().await.player;
+    let server = Server::bind(server).await.unwrap();
+    let client = Client::connect(server.local_addrs()[0], client).await.unwrap();
+    let player = server.accept().await.unwrap().player;
     for message in expected() {
-        server.send(player, &message).await.unwrap();
+        server.send(player, ONLY_CHANNEL, &message).await.unwrap();
     }
     server.shutdown("maintenance").await;
     let has_ended = async {
@@ -170,8 +172,9 @@ async fn w51_a_busy_async_client_gets_every_message_of_a_server_that_shut_down()
         }
     };
     tokio::time::timeout(Duration::from_secs(30), has_ended).await.expect("the session ends");
+    let mut buffer = Vec::new();
     for message in expected() {
-        assert_eq!(client.recv().await, Ok(message));
+        assert_eq!(client.recv(&mut buffer).await, Ok((ONLY_CHANNEL, &*message)));
     }
-    assert_eq!(client.recv().await, Err(DisconnectReason::ClosedByPeer("maintenance".into())));
+    assert_eq!(client.recv(&mut buffer).await, Err(DisconnectReason::ClosedByPeer("maintenance".into())));
 }

@@ -50,6 +50,8 @@ pub struct SendBatch {
 /// One datagram, or several for the same destination.
 struct Queued {
     to: SocketAddr,
+    /// The socket to send from, if the machine has chosen one.
+    socket: Option<SocketIndex>,
     /// Where the unsent bytes are in the batch's buffer.
     bytes: Range<usize>,
     /// Size of each datagram; the last may be shorter.
@@ -80,14 +82,15 @@ impl SendBatch {
             // Split into parts that the system accepts in one message.
             let part = size * MAX_SEGMENTS.min(MAX_COALESCED / size).max(1);
             for at in (start..end).step_by(part) {
-                let queued = Queued { to: transmit.to, bytes: at..end.min(at + part), size };
+                let queued = Queued { to: transmit.to, socket: transmit.from, bytes: at..end.min(at + part), size };
                 count += queued.count();
                 self.queue.push(queued);
             }
         }
     }
 
-    /// Sends as much as the system takes now, each datagram from the first socket of its family. If a socket's buffer is
+    /// Sends as much as the system takes now, each datagram from the socket that it names, or else from the first one of its
+    /// family. If a socket's buffer is
     /// full, returns which, and keeps the rest for the next call.
     pub fn flush(&mut self, sockets: &[impl AsRef<UdpSocket>]) -> Option<SocketIndex> {
         self.flush_from(sockets, |_| None)
@@ -103,11 +106,13 @@ impl SendBatch {
         let mut failed_once = None;
         while let Some(first) = self.queue.get(self.sent) {
             let to = first.to;
+            let from = first.socket;
             let is_single = first.count() == 1;
-            let is_same_family = |queued: &&Queued| queued.to.is_ipv4() == to.is_ipv4();
-            let unsent = self.queue[self.sent..].iter().take_while(is_same_family);
-            let Some(index) = sockets.iter().position(|socket| socket.as_ref().local_addr().is_ipv4() == to.is_ipv4())
-            else {
+            let is_same_socket = |queued: &&Queued| queued.to.is_ipv4() == to.is_ipv4() && queued.socket == from;
+            let unsent = self.queue[self.sent..].iter().take_while(is_same_socket);
+            let is_of_family = |socket: &_| AsRef::<UdpSocket>::as_ref(socket).local_addr().is_ipv4() == to.is_ipv4();
+            let chosen = from.map(|from| from.0).filter(|index| sockets.get(*index).is_some_and(is_of_family));
+            let Some(index) = chosen.or_else(|| sockets.iter().position(is_of_family)) else {
                 tracing::debug!(%to, "no socket of this address family to send from");
                 self.sent += unsent.count();
                 continue;

@@ -41,7 +41,7 @@ impl Machine for Echo {
         let (to, bytes) = self.outgoing.pop_front()?;
         out.extend_from_slice(&bytes);
         out.extend_from_slice(&bytes);
-        Some(Transmit { to, len: 2 * bytes.len(), segment: Some(bytes.len()) })
+        Some(Transmit { to, len: 2 * bytes.len(), segment: Some(bytes.len()), from: None })
     }
 
     fn poll_event(&mut self) -> Option<u32> {

@@ -19,7 +19,7 @@ fn fill(batch: &mut SendBatch, to: SocketAddr) {
         let start = out.len();
         (0..70).for_each(|number| out.extend_from_slice(&[number; SIZE]));
         out.truncate(start + 70 * SIZE - 30);
-        Some(Transmit { to, len: out.len() - start, segment: Some(SIZE) })
+        Some(Transmit { to, len: out.len() - start, segment: Some(SIZE), from: None })
     });
 }
 
@@ -89,7 +89,7 @@ fn datagrams_that_cannot_be_segmented_are_sent_one_by_one() {
     let [from, to] = [any_v4(), any_v4()].map(|any| UdpSocket::bind(any, 1 << 20).unwrap());
     let mut outgoing = SendBatch::default();
     // Longer than the loopback's datagrams may be in one buffer: the system refuses to segment it.
-    let mut datagrams = [Transmit { to: to.local_addr(), len: 1_500, segment: Some(0xffff) }].into_iter();
+    let mut datagrams = [Transmit { to: to.local_addr(), len: 1_500, segment: Some(0xffff), from: None }].into_iter();
     outgoing.fill(10, |out| {
         let transmit = datagrams.next()?;
         out.resize(out.len() + transmit.len, 7);

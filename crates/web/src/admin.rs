@@ -29,7 +29,7 @@ pub(crate) fn routes(state: &Arc<AppState>) -> Routes {
         .route_layer(from_fn_with_state(Arc::clone(state), access::authorize))
 }
 
-/// The same routes without layers, for the OpenAPI document.
+/// Admin routes without layers, for the OpenAPI document.
 pub(crate) fn open_routes() -> OpenRoutes {
     OpenRoutes::default()
         .routes(routes!(handlers::bans, handlers::ban))

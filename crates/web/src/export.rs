@@ -17,7 +17,7 @@ mod schedule;
 pub use directory::ExportError;
 pub use key::ExportKey;
 
-use crate::LobbyNames;
+use crate::ListNames;
 use arc_swap::ArcSwap;
 use directory::ExportDirectory;
 use rallypoint_lobby::{LobbyService, LogThrottle, unix_now};
@@ -68,18 +68,15 @@ pub struct ExportSettings {
     /// Title of the page. Default: "Rallypoint".
     pub title: String,
     /// Names of the lists.
-    pub names: LobbyNames,
+    pub names: ListNames,
 }
 
 impl ExportOptions {
     /// The default interval and settings.
     #[must_use]
     pub fn new(directory: PathBuf, key: ExportKey) -> Self {
-        Self { directory, interval: Self::INTERVAL, key, settings: ExportSettings::default() }
+        Self { directory, interval: Duration::from_secs(5), key, settings: ExportSettings::default() }
     }
-
-    /// The default interval.
-    pub const INTERVAL: Duration = Duration::from_secs(5);
 }
 
 impl Default for ExportSettings {
@@ -90,7 +87,7 @@ impl Default for ExportSettings {
             page_url: None,
             mirrors: Vec::new(),
             title: "Rallypoint".into(),
-            names: LobbyNames::default(),
+            names: ListNames::default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Selects and sorts servers: the same parameters for the page and for the API.
 //!
 //! ```
-//! use rallypoint_web::{LobbyNames, filter::{Column, ListQuery, QueryDefaults, Sort}};
+//! use rallypoint_web::{ListNames, filter::{Column, ListQuery, QueryDefaults, Sort}};
 //!
 //! let defaults = QueryDefaults {
 //!     sort: Sort::descending(Column::Players),
@@ -10,7 +10,7 @@
 //!     by_page: true,
 //!     is_strict: false,
 //! };
-//! let query = ListQuery::parse("q=arena&not_empty=1&page=2", &defaults, &LobbyNames::default()).unwrap();
+//! let query = ListQuery::parse("q=arena&not_empty=1&page=2", &defaults, &ListNames::default()).unwrap();
 //! assert_eq!((query.offset, query.limit), (200, 200));
 //! assert_eq!(query.filter.to_string(), "q=arena&not_empty=1");
 //! ```
@@ -25,7 +25,7 @@ pub use sort::{Column, Sort};
 
 use rallypoint_lobby::{ServerRecord, TableSnapshot, Verification};
 use rallypoint_lobby_proto::PublicId;
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::{fmt, sync::Arc};
 
 /// Maximum number of words that are searched for, each in all texts of all servers. The rest of a search text has no effect.
@@ -38,7 +38,7 @@ pub struct Filter {
     /// ones count.
     pub q: Option<String>,
     /// Only servers of this lobby.
-    pub lobby: Option<LobbyId>,
+    pub lobby: Option<ListId>,
     /// Only this game, by its short or its full name.
     pub game: Option<String>,
     /// Only maps whose name contains this.
@@ -77,7 +77,7 @@ pub struct ListQuery {
 pub struct Selection {
     /// Number of servers that match the filter.
     pub total: usize,
-    /// Those of them that are in the requested range.
+    /// Matching servers in the requested range.
     pub rows: Vec<Arc<ServerRecord>>,
 }
 
@@ -116,7 +116,7 @@ impl ListQuery {
         Selection { total, rows: rows[start..end].iter().map(|row| Arc::clone(row)).collect() }
     }
 
-    /// The same query in another order, from the first server.
+    /// A copy of the query in another order, from the first server.
     #[must_use]
     pub fn sorted_by(&self, sort: Sort) -> Self {
         Self { sort, offset: 0, ..self.clone() }

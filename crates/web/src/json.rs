@@ -2,16 +2,13 @@
 //!
 //! The keys are those of gamedig where it has an equivalent field, so that programs written for gamedig can use the API.
 
-use crate::api::schema::{DifferenceName, OriginName, SessionKeyName, TransportName, VerificationName};
+use crate::words::{Difference, Origin, SessionKey, Transport, VerificationResult};
 use bytes::Bytes;
 use rallypoint_history::{UnixSeconds, export};
-use rallypoint_lobby::{NodeLatency, ServerRecord, SessionKeyStatus};
+use rallypoint_lobby::{NodeLatency, ServerRecord};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::net::SocketAddr;
 use utoipa::ToSchema;
-
-/// Names of fields.
-type Names = Vec<&'static str>;
 
 /// A server, as in lists and events.
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
@@ -24,7 +21,7 @@ pub(crate) struct ServerView<'a> {
     /// The lobby that the server is in.
     #[serde(serialize_with = "text")]
     #[schema(value_type = String, format = "uuid")]
-    lobby: rallypoint_wire::lobby::LobbyId,
+    lobby: rallypoint_wire::lobby::ListId,
     /// The name; may be empty.
     name: &'a str,
     /// The map; null if the server does not report it.
@@ -57,8 +54,7 @@ pub(crate) struct ServerView<'a> {
     #[schema(inline)]
     addresses: Addresses,
     /// The transport protocol of the game.
-    #[schema(value_type = TransportName)]
-    transport: &'static str,
+    transport: Transport,
     /// The protocol ID that clients compare to decide whether they can join.
     #[serde(serialize_with = "text_or_null")]
     #[schema(required, value_type = Option<String>, format = "uuid")]
@@ -75,20 +71,20 @@ pub(crate) struct ServerView<'a> {
     #[serde(serialize_with = "time")]
     #[schema(value_type = String, format = "date-time")]
     since: u64,
-    /// How the server came into the list: it registered, it announced itself (to the Bloodmasters master list), or the operator
-    /// watches it.
-    #[schema(value_type = OriginName)]
-    origin: &'static str,
+    /// How the server came into the list: it registered, it announced itself and replied to a query, or the operator watches
+    /// it.
+    origin: Origin,
+    /// The door through which the server came, such as `lobby`, `legacy` or `bloodmasters`; null if the operator watches it.
+    #[schema(required)]
+    door: Option<&'static str>,
     /// The result of verification by a query.
-    #[schema(value_type = VerificationName)]
-    verified: &'static str,
+    verified: VerificationResult,
     /// The fields in which the reply differs from the registration; empty unless `verified` is `differs`.
-    #[schema(value_type = Vec<DifferenceName>)]
-    differs: Names,
+    differs: Vec<Difference>,
     /// Whether the server has proved to the lobby that it holds the key that it states as `x-session-key`; null if it states
     /// none.
-    #[schema(required, value_type = Option<SessionKeyName>)]
-    session_key: Option<&'static str>,
+    #[schema(required)]
+    session_key: Option<SessionKey>,
     /// Everything that the server sent, as text.
     #[schema(value_type = HashMap<String, String>)]
     raw: Table<'a>,
@@ -167,6 +163,7 @@ impl Serialize for Changes<'_> {
             pings,
             since,
             origin,
+            door,
             verified,
             differs,
             session_key,
@@ -185,7 +182,7 @@ impl Serialize for Changes<'_> {
         write_changed!(
             name, map, password, numplayers, maxplayers, numbots, game, game_name, version, website, connect
         );
-        write_changed!(addresses, transport, ping, pings, origin, verified, differs, session_key, raw);
+        write_changed!(addresses, transport, ping, pings, origin, door, verified, differs, session_key, raw);
         if *protocol_id != self.before.protocol_id {
             map_of_changes.serialize_entry("protocol_id", &protocol_id.map(|id| id.to_string()))?;
         }
@@ -219,15 +216,16 @@ impl<'a> ServerView<'a> {
             website: record.website.as_deref(),
             connect: record.addresses().next(),
             addresses: Addresses { ipv4: record.v4.map(SocketAddr::V4), ipv6: record.v6.map(SocketAddr::V6) },
-            transport: record.transport_code(),
+            transport: record.transport.into(),
             protocol_id: record.protocol_id,
             ping: record.latency_ms(),
             pings: Pings(record.node_latencies()),
             since: record.since,
-            origin: record.origin.code(),
-            verified: record.verification.code(),
-            differs: record.differences.names().collect(),
-            session_key: record.session_key.map(SessionKeyStatus::code),
+            origin: record.origin.into(),
+            door: record.door.map(|door| door.name),
+            verified: record.verification.into(),
+            differs: Difference::all(record.differences),
+            session_key: record.session_key.map(Into::into),
             raw: Table(record),
         }
     }

@@ -10,12 +10,12 @@
 //! [`ExportService`] writes the same list as signed files, which other web servers can publish while this one is down.
 //!
 //! ```
-//! use rallypoint_lobby::{LobbyOptions, LobbyService};
+//! use rallypoint_lobby::{DoorAddrs, LobbyOptions, LobbyService};
 //! use rallypoint_web::{WebOptions, WebService, WebSources};
 //!
 //! # tokio::runtime::Runtime::new()?.block_on(async {
 //! let any_port = vec!["127.0.0.1:0".parse()?];
-//! let options = LobbyOptions { listen: any_port.clone(), legacy: Vec::new(), ..LobbyOptions::default() };
+//! let options = LobbyOptions { doors: DoorAddrs::lobby(any_port.clone()), ..LobbyOptions::default() };
 //! let lobby = LobbyService::start(options, &tokio::runtime::Handle::current())?;
 //! let options = WebOptions { listen: any_port, ..WebOptions::default() };
 //! let web = WebService::start(options, WebSources::new(lobby.clone()))?;
@@ -30,14 +30,13 @@
 
 mod admin;
 mod api;
-mod evicting_quota;
+mod doors;
 mod export;
 pub mod filter;
 mod health;
 mod join;
 mod json;
 mod live;
-mod masterlist;
 pub mod metrics;
 mod middleware;
 mod options;
@@ -53,12 +52,13 @@ mod service;
 mod site;
 mod state;
 mod trends;
+mod words;
 
 pub use admin::{AdminToken, InvalidAdminToken};
 pub use export::{ExportError, ExportKey, ExportOptions, ExportService, ExportSettings, ExportStats};
 pub use join::{InvalidJoinLink, JoinLink};
-pub use options::{LobbyNames, OutcomeAccess, WebLimits, WebOptions, WebSettings, WebSources};
+pub use options::{ListNames, OutcomeAccess, PORT, WebLimits, WebOptions, WebSettings, WebSources};
 pub use problem::Problem;
 pub use server::WebStartError;
 pub use service::WebService;
-pub use site::{AccentColor, BasePath, InvalidBasePath, InvalidColor, SiteSettings};
+pub use site::{AccentColor, BasePath, InvalidBasePath, InvalidColor, SiteFileError, SiteSettings};

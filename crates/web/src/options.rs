@@ -6,8 +6,8 @@ use rallypoint_history::HistoryReader;
 use rallypoint_limit::Rate;
 use rallypoint_lobby::LobbyService;
 use rallypoint_lobby_proto::Ban;
-use rallypoint_query::lobby_names;
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_query::list_names;
+use rallypoint_wire::lobby::ListId;
 use std::{
     collections::BTreeMap,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -61,11 +61,11 @@ pub struct WebLimits {
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebSettings {
     /// Names of lobbies. Default: none.
-    pub names: LobbyNames,
+    pub names: ListNames,
     /// Title, colours and files of the pages.
     pub site: SiteSettings,
     /// Links that start a game, by lobby. Default: none.
-    pub joins: BTreeMap<LobbyId, JoinLink>,
+    pub joins: BTreeMap<ListId, JoinLink>,
     /// Rate of requests of one IPv4 address or IPv6 /56; `None` for no limit. Default: 20 per second, with bursts of 200.
     pub requests: Option<Rate>,
     /// Networks that are exempt from all limits per address. Default: loopback.
@@ -86,16 +86,16 @@ pub struct WebSettings {
 /// Whose registration outcomes a client may see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutcomeAccess {
-    /// Those of its own address.
+    /// Outcomes of the client's own address.
     #[default]
     Own,
-    /// Those of any address.
+    /// Outcomes of any address.
     Any,
 }
 
 /// Names of lobbies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LobbyNames(pub BTreeMap<LobbyId, String>);
+pub struct ListNames(pub BTreeMap<ListId, String>);
 
 /// The services whose data a web server shows.
 #[derive(Clone, Debug)]
@@ -116,25 +116,25 @@ impl WebSources {
     }
 }
 
-impl LobbyNames {
+impl ListNames {
     /// The name of a lobby, if it has one.
     #[must_use]
-    pub fn name(&self, id: &LobbyId) -> Option<&str> {
+    pub fn name(&self, id: &ListId) -> Option<&str> {
         self.0.get(id).map(String::as_str).filter(|name| !name.is_empty())
     }
 
     /// The lobby with this UUID, this name, or this well-known name such as `gg2`; upper and lower case are the same.
     #[must_use]
-    pub fn find(&self, text: &str) -> Option<LobbyId> {
+    pub fn find(&self, text: &str) -> Option<ListId> {
         let named = || {
             let wanted = text.to_lowercase();
             self.0.iter().find(|(_, name)| !name.is_empty() && name.to_lowercase() == wanted).map(|(id, _)| *id)
         };
-        text.parse().ok().or_else(named).or_else(|| lobby_names::find(text).ok())
+        text.parse().ok().or_else(named).or_else(|| list_names::find(text).ok())
     }
 
     /// The name of a lobby, or else the first digits of its ID: short enough for a list.
-    pub(crate) fn short(&self, id: &LobbyId) -> String {
+    pub(crate) fn short(&self, id: &ListId) -> String {
         self.name(id).map_or_else(|| format!("{:.8}…", id.to_string()), Into::into)
     }
 }
@@ -173,7 +173,7 @@ impl Default for WebSettings {
             IpNet::new_assert(Ipv6Addr::LOCALHOST.into(), 128),
         ];
         Self {
-            names: LobbyNames::default(),
+            names: ListNames::default(),
             site: SiteSettings::default(),
             joins: BTreeMap::new(),
             requests: Some(Rate::per_second(20, 200)),

@@ -19,7 +19,8 @@ use arc_swap::ArcSwapOption;
 use axum::http::HeaderValue;
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_limit::Evictable as _;
+use rallypoint_wire::lobby::ListId;
 use std::{
     collections::{HashMap, VecDeque},
     io::Write,
@@ -44,7 +45,7 @@ const MIN_TRACKED: usize = 16 << 10;
 #[derive(Debug)]
 pub(crate) struct PrebuiltLists {
     all: Slot,
-    lobbies: Mutex<HashMap<LobbyId, Arc<Slot>>>,
+    lobbies: Mutex<HashMap<ListId, Arc<Slot>>>,
     superseded: SupersededLists,
     kept: Arc<KeptBytes>,
 }
@@ -135,7 +136,7 @@ impl PrebuiltLists {
     pub async fn list(
         &self,
         live: &Live,
-        lobby: Option<LobbyId>,
+        lobby: Option<ListId>,
         turn: &RenderRequest<'_>,
     ) -> Result<Arc<PrebuiltList>, TooManyWaiting> {
         match lobby {
@@ -144,7 +145,7 @@ impl PrebuiltLists {
         }
     }
 
-    fn slot(&self, live: &Live, lobby: LobbyId) -> Arc<Slot> {
+    fn slot(&self, live: &Live, lobby: ListId) -> Arc<Slot> {
         let mut lobbies = self.lobbies.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slot) = lobbies.get(&lobby) {
             return Arc::clone(slot);
@@ -192,7 +193,7 @@ impl Slot {
     async fn current(
         &self,
         live: &Live,
-        lobby: Option<LobbyId>,
+        lobby: Option<ListId>,
         turn: &RenderRequest<'_>,
         superseded: &SupersededLists,
     ) -> Result<Arc<PrebuiltList>, TooManyWaiting> {
@@ -285,7 +286,7 @@ impl PrebuiltList {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn new(snapshot: &LiveSnapshot, lobby: Option<LobbyId>) -> Self {
+    fn new(snapshot: &LiveSnapshot, lobby: Option<ListId>) -> Self {
         let started = Instant::now();
         let json = write_list(&full_list(lobby), snapshot, &|_| 0.0, usize::MAX);
         let etag = |suffix| {

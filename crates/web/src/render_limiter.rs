@@ -10,7 +10,7 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use queue::{Charge, RenderQueue};
+use queue::RenderQueue;
 use rallypoint_limit::Site;
 use std::{
     net::IpAddr,
@@ -46,8 +46,6 @@ struct State {
 pub(crate) struct RenderPermit {
     limiter: RenderLimiter,
     ip: IpAddr,
-    started: Instant,
-    charge: Charge,
     is_shared: bool,
 }
 
@@ -101,7 +99,8 @@ impl RenderLimiter {
             let is_shared = !state.queue.has_paused(Site::of(client.ip), now);
             let has_turn = !is_shared || state.shared < MAX_SHARED && state.queue.is_empty();
             if state.running < MAX_CONCURRENT && has_turn {
-                return Ok(state.start(self, client.ip, is_shared, now));
+                state.queue.record_turn(client.ip, now);
+                return Ok(state.start(self, client.ip, is_shared));
             }
             let (sender, permit) = oneshot::channel();
             // A client that has disconnected takes no place.
@@ -144,13 +143,13 @@ impl State {
             return None;
         }
         let (ip, sender, is_after_pause) = self.queue.pop(self.shared < MAX_SHARED, now)?;
-        Some((sender, self.start(limiter, ip, !is_after_pause, now)))
+        Some((sender, self.start(limiter, ip, !is_after_pause)))
     }
 
-    fn start(&mut self, limiter: &RenderLimiter, ip: IpAddr, is_shared: bool, now: Instant) -> RenderPermit {
+    fn start(&mut self, limiter: &RenderLimiter, ip: IpAddr, is_shared: bool) -> RenderPermit {
         self.running += 1;
         self.shared += usize::from(is_shared);
-        RenderPermit { limiter: limiter.clone(), ip, started: now, charge: self.queue.charge(ip, now), is_shared }
+        RenderPermit { limiter: limiter.clone(), ip, is_shared }
     }
 }
 
@@ -172,7 +171,7 @@ impl Drop for RenderPermit {
     fn drop(&mut self) {
         let mut state = self.limiter.state();
         let now = Instant::now();
-        state.queue.settle(self.ip, self.charge, now.saturating_duration_since(self.started), now);
+        state.queue.record_turn(self.ip, now);
         state.running -= 1;
         state.shared -= usize::from(self.is_shared);
         state.queue.retain(|waiting| !waiting.is_closed());

@@ -5,7 +5,7 @@
 //! rate limit is inside the HTML conversion and the CORS headers, so that people and scripts can read the reason for a refusal.
 
 use crate::{
-    admin, api, health, masterlist, metrics,
+    admin, api, doors, health, metrics,
     middleware::{
         as_html, limit_requests, limit_response_bytes, method_not_allowed, not_found,
         request_count::{RouteGroup, count_requests},
@@ -30,8 +30,7 @@ pub(crate) type Routes = Router<Arc<AppState>>;
 /// The router of the whole server.
 pub(crate) fn router(state: Arc<AppState>) -> Router {
     let layers = Layers { state: &state };
-    let page =
-        layers.limit_bytes(page::routes().merge(masterlist::routes())).merge(page::long_routes()).fallback(not_found);
+    let page = layers.limit_bytes(page::routes().merge(doors::routes())).merge(page::long_routes()).fallback(not_found);
     let html = Routes::new()
         .merge(layers.guard(RouteGroup::Page, page))
         .merge(layers.guard(RouteGroup::Assets, layers.limit_bytes(page::asset_routes())))

@@ -7,13 +7,12 @@ mod response_body;
 
 pub use bind::WebStartError;
 pub(crate) use bind::bind;
-pub(crate) use connection::{Connection, Phase};
+pub(crate) use connection::Connection;
 
 use crate::{
     BasePath,
-    evicting_quota::QuotaClient,
     middleware::{ClientAddr, add_response_headers},
-    state::AppState,
+    state::{AppState, quota_client},
 };
 use axum::{Router, body::Body};
 use client_stream::ClientStream;
@@ -103,7 +102,7 @@ impl Acceptor {
     }
 
     fn spawn_connection(&self, tcp: TcpStream, peer: SocketAddr) {
-        let client = QuotaClient { ip: peer.ip(), is_exempt: self.state.is_connection_exempt(peer.ip()) };
+        let client = quota_client(peer.ip(), self.state.is_connection_exempt(peer.ip()));
         let now = Instant::now();
         let shared = Arc::new(Connection::new(now));
         // Connections over the limit are closed without a response: writing one would cost more than the connection.

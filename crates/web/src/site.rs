@@ -8,6 +8,7 @@ mod files;
 pub use base_path::{BasePath, InvalidBasePath};
 pub use color::{AccentColor, InvalidColor};
 pub(crate) use country::Country;
+pub use files::SiteFileError;
 pub(crate) use files::{Picture, SiteFiles};
 
 use std::path::PathBuf;
@@ -32,6 +33,12 @@ pub struct SiteSettings {
 }
 
 impl SiteSettings {
+    /// The files that cannot be read. The pages do without them.
+    #[must_use]
+    pub fn check_files(&self) -> Vec<SiteFileError> {
+        SiteFiles::read(self).1
+    }
+
     /// The prefix of every address on a page: the base path, or nothing.
     #[must_use]
     pub fn base(&self) -> &str {

@@ -3,17 +3,18 @@
 use crate::{
     ExportService, WebLimits, WebSettings,
     admin::AdminAccess,
-    evicting_quota::{EvictingQuota, QuotaClient, QuotaLimits},
     live::Live,
     middleware::{ClientAddr, ClientRateLimiter, UnnamedProxy, request_count::RequestCounters},
     page::{FacetCache, FrontPage},
     prebuilt_lists::PrebuiltLists,
     render_limiter::RenderLimiter,
+    server::Connection,
     site::SiteFiles,
     trends::Trends,
 };
 use arc_swap::{ArcSwap, Guard};
 use rallypoint_history::HistoryReader;
+use rallypoint_limit::{EvictingQuota, QuotaClient, QuotaLimits};
 use rallypoint_lobby::LobbyService;
 use std::{net::IpAddr, sync::Arc, time::Duration};
 use tokio::sync::watch;
@@ -50,13 +51,13 @@ pub(crate) struct AppState {
 #[derive(Debug)]
 pub(crate) struct Quotas {
     /// Open connections.
-    pub connections: EvictingQuota,
+    pub connections: EvictingQuota<Connection>,
     /// Open event streams.
-    pub event_streams: EvictingQuota,
+    pub event_streams: EvictingQuota<Connection>,
     /// Bytes of responses that were made for one client each and that it has not received yet.
-    pub response_bytes: EvictingQuota,
+    pub response_bytes: EvictingQuota<Connection>,
     /// Bytes of prebuilt lists that a client has not received yet.
-    pub shared_list_bytes: EvictingQuota,
+    pub shared_list_bytes: EvictingQuota<Connection>,
 }
 
 impl AppState {
@@ -84,7 +85,7 @@ impl AppState {
 
     /// A client as the quotas see it.
     pub fn quota_client(&self, client: ClientAddr) -> QuotaClient {
-        QuotaClient { ip: client.ip, is_exempt: self.is_exempt(client) }
+        quota_client(client.ip, self.is_exempt(client))
     }
 
     /// Whether a peer is exempt from the limit of connections per address. A trusted proxy is, because it connects for many
@@ -96,14 +97,19 @@ impl AppState {
     }
 }
 
+/// A client as the quotas see it. Those of this machine and of exempt networks are evicted only by each other.
+pub(crate) fn quota_client(ip: IpAddr, is_exempt: bool) -> QuotaClient {
+    QuotaClient { ip, is_exempt, is_privileged: is_exempt || ip.to_canonical().is_loopback() }
+}
+
 impl Quotas {
     pub fn new(limits: &WebLimits) -> Self {
-        let evicting = |max, max_per_customer, min_age| {
-            EvictingQuota::new(QuotaLimits { max, max_per_customer, min_age, evicts_own: true })
+        let evicting = |max, max_per_client, min_age| {
+            EvictingQuota::new(QuotaLimits { max, max_per_client, min_age, evicts_own: true })
         };
         let event_streams = QuotaLimits {
             max: limits.listeners,
-            max_per_customer: limits.listeners_per_address,
+            max_per_client: limits.listeners_per_address,
             min_age: Duration::ZERO,
             evicts_own: false,
         };

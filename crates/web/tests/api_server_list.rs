@@ -4,8 +4,8 @@ use crate::common;
 
 use common::{LOBBY, Server, Site};
 use rallypoint_history::export::parse_time;
-use rallypoint_web::{LobbyNames, WebOptions};
-use rallypoint_wire::lobby::{LobbyId, Occupancy};
+use rallypoint_web::{ListNames, WebOptions};
+use rallypoint_wire::lobby::{ListId, Occupancy};
 use serde_json::json;
 
 #[test]
@@ -50,6 +50,7 @@ fn a_server_has_the_field_names_of_gamedig() {
         "pings": null,
         "since": null,
         "origin": "registered",
+        "door": "lobby",
         "verified": "not_queried",
         "differs": [],
         "session_key": null,
@@ -105,11 +106,11 @@ fn l13_the_secret_id_is_never_published() {
 
 #[test]
 fn lobbies_have_names_and_totals() {
-    let other = LobbyId::from_bytes([9; 16]);
-    let quiet = LobbyId::from_bytes([5; 16]);
+    let other = ListId::from_bytes([9; 16]);
+    let quiet = ListId::from_bytes([5; 16]);
     let names = [(LOBBY, "Gang Garrison 2".to_owned()), (quiet, "Quiet".to_owned())];
     let mut options = WebOptions::default();
-    options.settings.names = LobbyNames(names.into());
+    options.settings.names = ListNames(names.into());
     let site = Site::with_options(options);
     let other_server = Server { lobby: other, ..Server::new(3, "c") };
     site.register_all(&[Server::new(1, "a").players(3), Server::new(2, "b").players(4), other_server]);

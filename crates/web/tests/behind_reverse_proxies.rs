@@ -1,4 +1,4 @@
-//! The blocks for nginx and Caddy in docs/operating.md work as they are: visitors keep their addresses, and live events are not
+//! The blocks for nginx and Caddy in docs/install.md work as they are: visitors keep their addresses, and live events are not
 //! delayed.
 
 use crate::common;
@@ -41,7 +41,7 @@ impl Program {
 
     /// The block of the documentation, with the port to listen on and the address of the site filled in.
     fn block(self, port: u16, site: SocketAddr) -> String {
-        let text = include_str!("../../../docs/operating.md");
+        let text = include_str!("../../../docs/install.md");
         let block = text.split(&format!("```{}\n", self.name())).nth(1).unwrap().split("```").next().unwrap();
         let (listen, local) = match self {
             Self::Nginx => ("listen 80;", format!("listen 127.0.0.1:{port};")),

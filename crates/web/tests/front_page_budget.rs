@@ -49,7 +49,7 @@ fn register(site: &Site, number: u16, players: u16) {
         .emit(&mut datagram);
     let [high, low] = number.to_be_bytes();
     let socket = UdpSocket::bind(SocketAddr::from(([127, 9, high, low], 0))).unwrap();
-    socket.send_to(&datagram, site.lobby.local_addrs().lobby[0]).unwrap();
+    socket.send_to(&datagram, site.lobby_addr()).unwrap();
 }
 
 /// Servers with a number of players per hour that has no pattern, so that their sparklines do not compress well.

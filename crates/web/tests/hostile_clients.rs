@@ -120,7 +120,7 @@ fn register_large_list(site: &Site) {
     for network in 1..=8u8 {
         let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::new(127, 0, network, 1), 0)).unwrap();
         for number in (network - 1) * 31..network * 31 {
-            socket.send_to(&Server::large(number, "large").datagram(), site.lobby.local_addrs().lobby[0]).unwrap();
+            socket.send_to(&Server::large(number, "large").datagram(), site.lobby_addr()).unwrap();
         }
         site.wait_for("/api/v1/servers?limit=1", |list| list["total"] == u64::from(network) * 31);
     }

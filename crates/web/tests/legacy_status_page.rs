@@ -3,8 +3,8 @@
 use crate::common;
 
 use common::{LOBBY, Server, Site};
-use rallypoint_web::{LobbyNames, WebOptions};
-use rallypoint_wire::lobby::{LobbyId, Occupancy};
+use rallypoint_web::{ListNames, WebOptions};
+use rallypoint_wire::lobby::{ListId, Occupancy};
 
 /// The texts of all cells of a row, as such a program extracts them.
 fn cells(row: &str) -> Vec<String> {
@@ -36,7 +36,7 @@ fn tables(html: &str) -> Vec<(String, Vec<String>, Vec<Vec<String>>)> {
 #[test]
 fn one_table_per_lobby_with_the_columns_of_the_faucet_lobby() {
     let mut options = WebOptions::default();
-    options.settings.names = LobbyNames([(LOBBY, "Gang Garrison 2".to_owned())].into());
+    options.settings.names = ListNames([(LOBBY, "Gang Garrison 2".to_owned())].into());
     let site = Site::with_options(options);
     let keys: &[(&[u8], &[u8])] = &[
         (b"map", b"ctf_dirtbowl"),
@@ -46,7 +46,7 @@ fn one_table_per_lobby_with_the_columns_of_the_faucet_lobby() {
         (b"game_url", b"http://example.org/"),
     ];
     let occupancy = Occupancy { players: 5, bots: 2, slots: 16, password: true };
-    let other = LobbyId::from_bytes([0xee; 16]);
+    let other = ListId::from_bytes([0xee; 16]);
     site.register_all(&[
         Server { keys, occupancy, ..Server::new(1, "A & <b>") },
         Server { lobby: other, ..Server::new(2, "Elsewhere").players(3) },

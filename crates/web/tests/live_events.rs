@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{EventStream, LOBBY, Server, Site, connect, read_response, wait_until};
 use rallypoint_web::{WebLimits, WebOptions};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::io::{BufReader, Write};
 
 const EVENTS: &str = "/api/v1/events";
@@ -85,7 +85,7 @@ fn an_unknown_event_id_is_answered_with_reset() {
 #[test]
 fn events_can_be_limited_to_one_lobby() {
     let site = Site::start();
-    let other = LobbyId::from_bytes([9; 16]);
+    let other = ListId::from_bytes([9; 16]);
     let path = format!("{EVENTS}?lobby={other}");
     let mut stream = EventStream::new(site.addr(), &path, &[]);
     stream.next().unwrap();

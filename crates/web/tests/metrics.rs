@@ -7,8 +7,8 @@ use common::{Server, Site, request, wait_until};
 use exposition::{Metrics, parse};
 use rallypoint_history::{History, HistoryOptions};
 use rallypoint_lobby_proto::{RegistrationOutcome, UnlistReason};
-use rallypoint_web::{LobbyNames, WebOptions};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_web::{ListNames, WebOptions};
+use rallypoint_wire::lobby::ListId;
 use std::{collections::BTreeSet, net::Shutdown};
 
 /// Series that Prometheus itself creates.
@@ -29,7 +29,7 @@ fn site() -> (Site, History, tempfile::TempDir) {
     let history = History::start(HistoryOptions::new(dir.path().join("history.db"))).unwrap();
     let handle = history.reader();
     let mut options = WebOptions::default();
-    options.settings.names = LobbyNames([(LobbyId::GANG_GARRISON_2, "Gang \"Garrison\" 2".to_owned())].into());
+    options.settings.names = ListNames([(ListId::GANG_GARRISON_2, "Gang \"Garrison\" 2".to_owned())].into());
     let site = Site::with_data_dir(options, dir.path(), |sources| sources.history = Some(handle));
     (site, history, dir)
 }
@@ -55,13 +55,13 @@ fn all_label_values_exist_from_the_start() {
 #[test]
 fn registrations_lists_and_requests_are_counted() {
     let (site, _history, _dir) = site();
-    let other = LobbyId::from_bytes([9; 16]);
+    let other = ListId::from_bytes([9; 16]);
     let in_other = |number| Server { lobby: other, ..Server::new(number, "b") };
     site.register_all(&[Server::new(1, "a").players(3), in_other(2).players(2), in_other(3).players(1)]);
     site.send(b"nonsense");
-    let lobby = site.lobby.local_addrs().lobby[0];
+    let lobby = site.lobby_addr();
     let mut request = Vec::new();
-    rallypoint_wire::lobby::ListRequest { lobby_id: other }.emit(&mut request);
+    rallypoint_wire::lobby::ListRequest { list_id: other }.emit(&mut request);
     let mut tcp = common::connect(lobby);
     std::io::Write::write_all(&mut tcp, &request).unwrap();
     tcp.shutdown(Shutdown::Write).unwrap();
@@ -108,7 +108,7 @@ fn requests_and_registrations_do_not_create_series() {
     let site = Site::start();
     let before = metrics(&site).len();
     site.register_all(
-        &[1, 2, 3].map(|number| Server { lobby: LobbyId::from_bytes([number; 16]), ..Server::new(number, "x") }),
+        &[1, 2, 3].map(|number| Server { lobby: ListId::from_bytes([number; 16]), ..Server::new(number, "x") }),
     );
     for path in ["/a", "/b", "/api/v1/x", "/api/v1/servers?sort=x"] {
         request(site.addr(), "BREW", path, &[("host", "\"}\n")]);

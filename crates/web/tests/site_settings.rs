@@ -5,7 +5,7 @@ use crate::common;
 
 use common::{LOBBY, Server, Site};
 use rallypoint_web::{SiteSettings, WebOptions};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 
 /// A picture: an SVG image without content.
 const PICTURE: &[u8] = b"<svg xmlns=\"http://www.w3.org/2000/svg\"/>";
@@ -78,7 +78,7 @@ fn the_pages_are_complete_below_a_base_path() {
 #[test]
 fn links_and_feeds_show_name_map_and_players() {
     let site = Site::start();
-    let other = LobbyId::from_bytes([9; 16]);
+    let other = ListId::from_bytes([9; 16]);
     site.register_all(&[
         Server { keys: KEYS, ..Server::new(1, "Alpha & Co").players(5) },
         Server { lobby: other, ..Server::new(2, "Elsewhere") },
@@ -105,7 +105,7 @@ fn links_and_feeds_show_name_map_and_players() {
 #[test]
 fn lobbies_have_names_wherever_they_have_uuids() {
     let mut options = WebOptions::default();
-    let own = LobbyId::from_bytes([9; 16]);
+    let own = ListId::from_bytes([9; 16]);
     options.settings.names.0.insert(own, "My Games".into());
     let site = Site::with_options(options);
     site.register_all(&[Server::new(1, "Alpha"), Server { lobby: own, ..Server::new(2, "Beta") }]);

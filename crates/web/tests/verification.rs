@@ -73,15 +73,14 @@ fn w67_a_key_that_is_only_stated_is_not_called_verified() {
 /// Runs a session server with this key until the process ends. Its replies to queries agree with its registration.
 fn session_server(key: Option<StaticKey>) -> u16 {
     let endpoint = EndpointConfig { static_key: key, ..EndpointConfig::for_game("bm") };
-    let listen = vec!["127.0.0.1:0".parse().unwrap()];
-    let mut server = PolledServer::bind(ServerOptions { listen, ..endpoint.into() }).unwrap();
+    let options = ServerOptions::from(endpoint).listen("127.0.0.1:0".parse().unwrap());
+    let mut server = PolledServer::bind(options).unwrap();
     server.set_info(&info("Bacon Town", 0));
-    let port = server.local_addrs().next().unwrap().port();
+    let port = server.local_addrs()[0].port();
     std::thread::spawn(move || {
-        let mut message = Vec::new();
         loop {
             server.poll();
-            while server.next_event(&mut message).is_some() {}
+            while server.next_event().is_some() {}
             server.wait(Duration::from_millis(10));
         }
     });

@@ -40,6 +40,12 @@ pub use names::{GameType, Team};
 pub use plain::{ascii, strip_colours};
 pub use reply::{Reply, ReplyTooLong};
 
+/// Name of the query protocol in URLs and in `x-query`.
+pub const SCHEME: &str = "bloodmasters";
+
+/// Name of the query protocol for people.
+pub const TITLE: &str = "Bloodmasters (document 002)";
+
 /// Default UDP port of a server (B8).
 pub const PORT: u16 = 6_969;
 

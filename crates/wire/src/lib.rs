@@ -5,6 +5,7 @@
 //! | [`lobby`] | 000, 001 | registering and unregistering a server, requesting the list |
 //! | [`legacy`] | ruling L16 | the lobby protocol of old Gang Garrison 2 clients |
 //! | [`bloodmasters`] | 002, ruling L17 | querying a Bloodmasters server; its master list |
+//! | [`quake3`] | dpmaster | heartbeats, descriptions and lists of Quake 3 and its relatives |
 //! | [`session`] | 003 | queries, logins, data, acknowledgements |
 //! | [`pcap`] | | packet capture files with datagrams |
 //!
@@ -15,11 +16,11 @@
 //! protocol. Enums of errors are `#[non_exhaustive]`.
 //!
 //! ```
-//! use rallypoint_wire::lobby::{Datagram, LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
+//! use rallypoint_wire::lobby::{Datagram, ListId, Occupancy, Registration, ServerId, TableBuf, Transport};
 //!
 //! let mut table = TableBuf::new();
 //! table.push(b"name", b"Bacon Town 24/7")?;
-//! let lobby = LobbyId::GANG_GARRISON_2;
+//! let lobby = ListId::GANG_GARRISON_2;
 //! let occupancy = Occupancy { slots: 24, players: 7, ..Occupancy::default() };
 //! let port = 8190.try_into()?;
 //! let sent = Registration::new(ServerId::from_bytes([7; 16]), lobby, Transport::Tcp, port, occupancy, table.as_table())?;
@@ -41,6 +42,8 @@ mod error;
 pub mod legacy;
 pub mod lobby;
 pub mod pcap;
+pub mod quake3;
+pub mod query;
 mod reader;
 pub mod session;
 pub mod text;

@@ -11,7 +11,7 @@ mod revision;
 mod table;
 
 pub use block::{Endpoint, ListBlock};
-pub use id::{LobbyId, ProtocolId, ServerId};
+pub use id::{ListId, ProtocolId, ServerId};
 pub use list::{ListReader, ListRequest, blocks, emit_list};
 pub use registration::{Datagram, Layout, Occupancy, Registration, Transport, Unregister};
 pub use revision::Revision;

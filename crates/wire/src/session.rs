@@ -47,6 +47,12 @@ pub use login::{Grant, Login, LoginSuccess};
 pub use number::{MAX_NUMBERS, MessageNumber, NumberList, NumberListBuf};
 pub use seal::{SealInput, TAG};
 
+/// Name of the query protocol in URLs and in `x-query`.
+pub const SCHEME: &str = "session";
+
+/// Name of the query protocol for people.
+pub const TITLE: &str = "sessions (document 003)";
+
 /// UDP port of a server (S34).
 pub const PORT: u16 = 45_555;
 

@@ -4,7 +4,7 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 use rallypoint_wire::{
     DecodeErrorKind,
     lobby::{
-        Datagram, Endpoint, Layout, ListBlock, ListReader, ListRequest, LobbyId, Occupancy, Registration, ServerId,
+        Datagram, Endpoint, Layout, ListBlock, ListId, ListReader, ListRequest, Occupancy, Registration, ServerId,
         Table, TableBuf, Transport, Unregister, blocks, emit_list,
     },
 };
@@ -41,19 +41,19 @@ fn port() -> impl Strategy<Value = NonZeroU16> {
 prop_compose! {
     fn head()(
         server_id in any::<[u8; 16]>(),
-        lobby_id in any::<[u8; 16]>(),
+        list_id in any::<[u8; 16]>(),
         transport in transport(),
         port in port(),
         occupancy in occupancy(),
     ) -> Head {
-        Head { server_id, lobby_id, transport, port, occupancy }
+        Head { server_id, list_id, transport, port, occupancy }
     }
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Head {
     server_id: [u8; 16],
-    lobby_id: [u8; 16],
+    list_id: [u8; 16],
     transport: Transport,
     port: NonZeroU16,
     occupancy: Occupancy,
@@ -64,7 +64,7 @@ impl Head {
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = 0xb5dae2e8_424f_9ed0_0fcb_8c21c7ca1352_u128.to_be_bytes().to_vec();
         bytes.extend(self.server_id);
-        bytes.extend(self.lobby_id);
+        bytes.extend(self.list_id);
         bytes.push(u8::from(self.transport == Transport::Udp));
         bytes.extend(self.port.get().to_be_bytes());
         bytes.extend(occupancy_bytes(self.occupancy));
@@ -197,8 +197,8 @@ proptest! {
         let table = table_buf(&entries);
         let Head { transport, port, occupancy, .. } = head;
         let server_id = ServerId::from_bytes(head.server_id);
-        let lobby_id = LobbyId::from_bytes(head.lobby_id);
-        let sent = Registration::new(server_id, lobby_id, transport, port, occupancy, table.as_table()).unwrap();
+        let list_id = ListId::from_bytes(head.list_id);
+        let sent = Registration::new(server_id, list_id, transport, port, occupancy, table.as_table()).unwrap();
 
         let bytes = emitted(&sent);
         prop_assert_eq!(&bytes, &[head.bytes(), counted(&merged(&entries))].concat());
@@ -254,7 +254,7 @@ proptest! {
 
     #[test]
     fn a_list_request(id in any::<[u8; 16]>(), trailing in vec(any::<u8>(), 0..5)) {
-        let sent = ListRequest { lobby_id: LobbyId::from_bytes(id) };
+        let sent = ListRequest { list_id: ListId::from_bytes(id) };
         let mut bytes = Vec::new();
         sent.emit(&mut bytes);
         prop_assert_eq!(bytes.len(), ListRequest::SIZE);

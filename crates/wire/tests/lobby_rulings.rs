@@ -3,7 +3,7 @@
 use rallypoint_wire::{
     DecodeError, DecodeErrorKind,
     lobby::{
-        DEFAULT_MAX_REGISTRATION, Datagram, Layout, ListBlock, ListReader, ListRequest, LobbyId, MAX_BLOCK,
+        DEFAULT_MAX_REGISTRATION, Datagram, Layout, ListBlock, ListId, ListReader, ListRequest, MAX_BLOCK,
         MAX_REGISTRATION, Occupancy, PORT, Registration, ServerId, TableBuf, Transport, blocks, emit_list,
     },
 };
@@ -19,7 +19,7 @@ fn registration(entries: &[(&[u8], &[u8])]) -> Vec<u8> {
     entries.iter().for_each(|(key, value)| table.push(key, value).unwrap());
     let id = ServerId::from_bytes([7; 16]);
     let port = 8190.try_into().unwrap();
-    let lobby = LobbyId::GANG_GARRISON_2;
+    let lobby = ListId::GANG_GARRISON_2;
     let occupancy = Occupancy { slots: 24, ..Occupancy::default() };
     table.push(b"name", b"n").unwrap();
     let new = Registration::new(id, lobby, Transport::Tcp, port, occupancy, table.as_table()).unwrap();
@@ -39,7 +39,7 @@ fn error(bytes: &[u8]) -> String {
     Datagram::parse(bytes).unwrap_err().to_string()
 }
 
-/// The same registration without its entry count: the layout of document 000.
+/// Removes the entry count of a registration: the layout of document 000.
 fn without_count(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.drain(COUNT..COUNT + 2);
     bytes
@@ -147,7 +147,7 @@ fn l7_two_transports_and_no_port_0() {
 #[test]
 fn l14_a_request_is_32_bytes_and_more_are_ignored() {
     let mut bytes = Vec::new();
-    let request = ListRequest { lobby_id: LobbyId::GANG_GARRISON_2 };
+    let request = ListRequest { list_id: ListId::GANG_GARRISON_2 };
     request.emit(&mut bytes);
     assert_eq!(bytes.len(), ListRequest::SIZE);
     assert_eq!(ListRequest::parse(&bytes[..31]).unwrap_err().kind, DecodeErrorKind::Truncated);

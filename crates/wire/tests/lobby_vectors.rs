@@ -78,7 +78,7 @@ fn list_request(bytes: &[u8]) -> Result<(Value, Vec<u8>), DecodeError> {
     let request = ListRequest::parse(bytes)?;
     let mut again = Vec::new();
     request.emit(&mut again);
-    Ok((json!({ "lobby_id": request.lobby_id.to_string() }), again))
+    Ok((json!({ "lobby_id": request.list_id.to_string() }), again))
 }
 
 /// Parses the reply as a whole and in pieces, with the same result.
@@ -120,7 +120,7 @@ fn registration_value(registration: &Registration<'_>) -> Value {
     let occupancy = registration.occupancy();
     let mut value = common_value(registration.transport(), occupancy, registration.table());
     value["server_id"] = uuid(registration.server_id());
-    value["lobby_id"] = registration.lobby_id().to_string().into();
+    value["lobby_id"] = registration.list_id().to_string().into();
     value["port"] = registration.port().get().into();
     value["layout"] = layout.into();
     value

@@ -4,7 +4,7 @@ use proptest::{collection::vec, option, prelude::*};
 use rallypoint_wire::{
     bloodmasters::{
         PORT,
-        master_list::{BanPattern, Request, Update, bans, emit_bans, emit_servers, servers},
+        master_list::{AddressPattern, Request, Update, bans, emit_bans, emit_servers, servers},
     },
     lobby::Endpoint,
 };
@@ -62,7 +62,7 @@ proptest! {
         noise in vec(any::<u8>(), 1..20),
         address in any::<[u8; 4]>(),
     ) {
-        let list: Vec<BanPattern> = list.into_iter().map(BanPattern::new).collect();
+        let list: Vec<AddressPattern> = list.into_iter().map(AddressPattern::new).collect();
         let mut text = Vec::new();
         emit_bans(list.iter().copied(), &mut text);
         let (text, nonsense) = disturbed(&text, &noise);

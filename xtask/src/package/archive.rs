@@ -42,8 +42,8 @@ fn static_program(workspace: &Workspace, built: &Built) -> Result<Option<PathBuf
     let library = PathBuf::from(String::from_utf8_lossy(&sysroot).trim()).join("lib/rustlib").join(&target);
     let has_compiler =
         workspace.program("musl-gcc").arg("--version").output().is_ok_and(|output| output.status.success());
-    let missing = if !built.directory.ends_with("dist") {
-        "the profile is not dist".to_owned()
+    let missing = if !built.directory.ends_with("release") {
+        "the profile is not release".to_owned()
     } else if !library.exists() {
         format!("the target is missing (rustup target add {target})")
     } else if !has_compiler {
@@ -56,10 +56,10 @@ fn static_program(workspace: &Workspace, built: &Built) -> Result<Option<PathBuf
         return Ok(None);
     }
     build(workspace, &static_arguments(&target))?;
-    Ok(Some(workspace.target.join(target).join("dist/rallypoint")))
+    Ok(Some(workspace.target.join(target).join("release/rallypoint")))
 }
 
 /// Arguments of Cargo that build the static program.
 pub fn static_arguments(target: &str) -> Vec<&str> {
-    [&program_arguments("dist")[..], &["--target", target]].concat()
+    [&program_arguments("release")[..], &["--target", target]].concat()
 }

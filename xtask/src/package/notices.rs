@@ -42,7 +42,7 @@ pub fn write(workspace: &Workspace, package: &str, file: &Path) -> Result<(), St
     files::write(file, format(&libraries, &texts).as_bytes())
 }
 
-/// The same file, compressed as Debian requires of long documents.
+/// Writes the notices compressed, as Debian requires of long documents.
 pub fn write_compressed(workspace: &Workspace, package: &str, file: &Path) -> Result<(), Stop> {
     write(workspace, package, file)?;
     files::run(Command::new("gzip").args(["--best", "--no-name", "--force"]).arg(file))

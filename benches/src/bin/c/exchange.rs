@@ -1,26 +1,21 @@
 //! Messages there and back through the Rust API, in one thread. The same loop as in exchange.c.
 
-use rallypoint_session::{
-    ClientConfig, ClientEvent, Encryption, EndpointConfig, PolledClient, PolledServer, ServerEvent, ServerOptions,
-};
+use rallypoint_session::{ClientEvent, ClientOptions, Encryption, ONLY_CHANNEL, ServerEvent, ServerOptions};
 use std::error::Error;
 
 pub fn run(iterations: u64) -> Result<(), Box<dyn Error>> {
-    let listen = vec!["127.0.0.1:0".parse()?];
-    let mut server = PolledServer::bind(ServerOptions { listen, ..EndpointConfig::for_game("tag").into() })?;
-    let address = server.local_addrs().next().ok_or("no address")?;
-    let config = ClientConfig { encryption: Encryption::Plain, ..ClientConfig::new("alice", "tag") };
-    let mut client = PolledClient::connect(address, config)?;
-    let mut buffer = Vec::new();
+    let mut server = ServerOptions::new("tag").listen("127.0.0.1:0".parse()?).bind_polled()?;
+    let options = ClientOptions::new("alice", "tag").encryption(Encryption::Plain);
+    let mut client = options.connect_polled(server.local_addrs()[0])?;
     let mut player = None;
     let mut is_connected = false;
     while !is_connected || player.is_none() {
         client.poll();
-        while let Some(event) = client.next_event(&mut buffer) {
+        while let Some(event) = client.next_event() {
             is_connected |= event == ClientEvent::Connected;
         }
         server.poll();
-        while let Some(event) = server.next_event(&mut buffer) {
+        while let Some(event) = server.next_event() {
             if let ServerEvent::Connected(new) = event {
                 player = Some(new.player);
             }
@@ -31,14 +26,14 @@ pub fn run(iterations: u64) -> Result<(), Box<dyn Error>> {
     let message = [7; 64];
     // The same calls in each iteration, whether a message has arrived by then or not: a sender may wait before it sends.
     for _ in 0..iterations {
-        client.send(&message)?;
+        client.send(ONLY_CHANNEL, &message)?;
         client.poll();
         server.poll();
-        while server.next_event(&mut buffer).is_some() {}
-        server.send(player, &message)?;
+        while server.next_event().is_some() {}
+        server.send(player, ONLY_CHANNEL, &message)?;
         server.poll();
         client.poll();
-        while client.next_event(&mut buffer).is_some() {}
+        while client.next_event().is_some() {}
     }
     Ok(())
 }

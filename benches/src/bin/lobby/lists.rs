@@ -7,7 +7,7 @@ use crate::{
     sys,
 };
 use rallypoint_bench::{Failure, Goals, Random, Table, nanoseconds, rate, ratio};
-use rallypoint_wire::lobby::{ListRequest, LobbyId};
+use rallypoint_wire::lobby::{ListId, ListRequest};
 use socket2::{Domain, Socket, Type};
 use std::{
     io::{Read, Write},
@@ -139,7 +139,7 @@ fn against_minimal(core: usize, servers: u32) -> Result<(u32, f64, f64), Failure
 /// The request of a client.
 pub fn request() -> Vec<u8> {
     let mut request = Vec::new();
-    ListRequest { lobby_id: LobbyId::GANG_GARRISON_2 }.emit(&mut request);
+    ListRequest { list_id: ListId::GANG_GARRISON_2 }.emit(&mut request);
     request
 }
 

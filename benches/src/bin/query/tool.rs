@@ -15,7 +15,7 @@ use std::{
 pub const MINIMAL: &str = "minimal";
 pub const CRATE: &str = "gamedig-crate";
 
-/// The same for all tools: number of retries, total timeout, and interval between attempts.
+/// Settings of all tools: number of retries, total timeout, and interval between attempts.
 pub const RETRIES: u32 = 3;
 pub const TIMEOUT: Duration = Duration::from_secs(2);
 pub const PAUSE: Duration = Duration::from_millis(500);

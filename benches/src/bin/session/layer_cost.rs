@@ -13,7 +13,7 @@ const LIMIT: f64 = 1.05;
 /// Messages of at least this size are alone in their datagram.
 const MIN_ALONE: usize = 250;
 
-/// Those without a goal: further datagrams confirm each message, or its bytes are shared by many players.
+/// Kinds of messages without a goal: further datagrams confirm each message, or its bytes are shared by many players.
 const OTHERS: [(&str, Messages); 4] = [
     ("400 bytes, reliable ordered, with receipts", Messages::new(Layer::Receipts, 400)),
     ("400 bytes, reliable ordered, broadcast to one player", Messages::new(Layer::Broadcast, 400)),
@@ -21,7 +21,7 @@ const OTHERS: [(&str, Messages); 4] = [
     ("32 bytes, reliable ordered, broadcast to one player", Messages::new(Layer::Broadcast, 32)),
 ];
 
-/// Those that the goals name: messages that are alone in their datagram, and small ones, which share one.
+/// Kinds of messages that the goals name: messages that are alone in their datagram, and small ones, which share one.
 const GOALS: [(&str, Messages); 5] = [
     ("400 bytes, reliable ordered", Messages::new(Layer::Channel(ReliableOrdered), 400)),
     ("400 bytes, reliable unordered", Messages::new(Layer::Channel(ReliableUnordered), 400)),

@@ -8,7 +8,8 @@ use crate::{
 use rallypoint_bench::loopback::{Cost, Meter, join, measure, turn_messages};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_session::{
-    ClientConfig, Encryption, EndpointConfig, PlayerId, PolledClient, PolledServer, ServerEvent, ServerOptions,
+    ClientConfig, Encryption, EndpointConfig, ONLY_CHANNEL, PlayerId, PolledClient, PolledServer, ServerEvent,
+    ServerOptions,
 };
 use rallypoint_udp::{RecvBatch, SendBatch};
 use std::{
@@ -36,12 +37,11 @@ pub fn crowd(players: usize) -> f64 {
     });
     options.listen = vec![(Ipv4Addr::LOCALHOST, 0).into()];
     let mut server = PolledServer::bind(options).expect("a free port");
-    let address = server.local_addrs().next().expect("an address");
-    let mut buffer = Vec::new();
+    let address = server.local_addrs()[0];
     let config = ClientConfig { encryption: Encryption::Plain, ..ClientConfig::new("bench", "bench") };
     let mut connect = |_| {
         let mut client = PolledClient::connect(address, config.clone()).expect("a socket");
-        (join(&mut server, &mut client, &mut buffer), client)
+        (join(&mut server, &mut client), client)
     };
     let (ids, mut clients): (Vec<PlayerId>, Vec<PolledClient>) = (0..players).map(&mut connect).unzip();
     let mut meter = Meter::default();
@@ -52,13 +52,13 @@ pub fn crowd(players: usize) -> f64 {
     for number in 1..=frames {
         for client in &mut clients {
             client.poll();
-            while client.next_event(&mut buffer).is_some() {}
-            client.send(&message).expect("space for a game's message");
+            while client.next_event().is_some() {}
+            client.send(ONLY_CHANNEL, &message).expect("space for a game's message");
             client.flush();
         }
         meter.of(0, || {
             server.poll();
-            while let Some(event) = server.next_event(&mut buffer) {
+            while let Some(event) = server.next_event() {
                 received += u32::from(matches!(event, ServerEvent::Message(_)));
             }
             for player in &ids {
@@ -79,7 +79,6 @@ pub fn other<C: Library>(size: usize, frame: Duration, count: u32) -> Cost {
     sockets.iter().for_each(|socket| socket.set_nonblocking(true).expect("a socket that does not wait"));
     let mut now = Instant::now();
     let (mut server, mut client) = C::pair(now, sockets[0].local_addr().expect("an address"), size);
-    let mut buffer = Vec::new();
     let mut sent = 0;
     while !server.is_connected() || !client.is_connected() {
         now += ms(17);

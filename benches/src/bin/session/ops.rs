@@ -59,7 +59,7 @@ impl Messages {
         Self { is_encrypted: true, ..self }
     }
 
-    /// The same messages without a layer.
+    /// Messages of this kind without a layer.
     pub const fn without_layer(self) -> Self {
         self.with_layer(Layer::None)
     }

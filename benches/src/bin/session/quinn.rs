@@ -231,7 +231,7 @@ impl Machine for Node {
     fn poll_transmit(&mut self, _now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         let (to, bytes, segment) = self.leaving.pop_front()?;
         out.extend_from_slice(&bytes);
-        Some(Transmit { to, len: bytes.len(), segment })
+        Some(Transmit { to, len: bytes.len(), segment, from: None })
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

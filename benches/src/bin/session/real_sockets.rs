@@ -4,8 +4,8 @@ use crate::{library::ms, shaper::Shaper};
 use rallypoint_bench::Goals;
 use rallypoint_machine::Transmit;
 use rallypoint_session::{
-    ClientConfig, ClientOptions, Encryption, EndpointConfig, PolledClient, PolledServer, SendError, ServerEvent,
-    ServerOptions,
+    ClientConfig, ClientOptions, Encryption, EndpointConfig, ONLY_CHANNEL, PolledClient, PolledServer, SendError,
+    ServerEvent, ServerOptions,
 };
 use rallypoint_udp::{SendBatch, UdpSocket};
 use std::{
@@ -32,16 +32,17 @@ impl Server {
         let mut options = ServerOptions::from(config);
         options.listen = vec![(Ipv4Addr::LOCALHOST, 0).into()];
         let mut server = PolledServer::bind(options).expect("a free port");
-        let addr = server.local_addrs().next().expect("an address");
+        let addr = server.local_addrs()[0];
         let is_stopped = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&is_stopped);
         let thread = std::thread::spawn(move || {
             let mut arrivals = Vec::new();
-            let mut message = Vec::new();
             while !stop.load(Ordering::Relaxed) {
                 server.poll();
-                while let Some(event) = server.next_event(&mut message) {
-                    if let (ServerEvent::Message(_), Some(sent)) = (event, message.first_chunk()) {
+                while let Some(event) = server.next_event() {
+                    if let ServerEvent::Message { bytes, .. } = event
+                        && let Some(sent) = bytes.first_chunk()
+                    {
                         arrivals.push((Instant::now(), u64::from_le_bytes(*sent)));
                     }
                 }
@@ -126,8 +127,8 @@ fn dip() -> Dip {
             let client = &mut clients[(ticks % PLAYERS) as usize];
             let mut message = [7; 200];
             message[..8].copy_from_slice(&(start.elapsed().as_nanos() as u64).to_le_bytes());
-            match client.send(&message) {
-                Ok(()) | Err(SendError::WouldBlock) => client.flush(),
+            match client.send(ONLY_CHANNEL, &message) {
+                Ok(_) | Err(SendError::WouldBlock) => client.flush(),
                 Err(error) => panic!("{error}"),
             }
             ticks += 1;
@@ -222,5 +223,5 @@ fn connect(server: SocketAddr, number: u32, local: Option<SocketAddr>) -> Polled
 
 fn poll(client: &mut PolledClient) {
     client.poll();
-    while client.next_event(&mut Vec::new()).is_some() {}
+    while client.next_event().is_some() {}
 }

@@ -6,7 +6,7 @@ use crate::{
     lobby::{Addrs, get},
 };
 use rallypoint_bench::Failure;
-use rallypoint_wire::lobby::{ListRequest, LobbyId};
+use rallypoint_wire::lobby::{ListId, ListRequest};
 use socket2::{Domain, Socket, Type};
 use std::{
     io::{Read, Write},
@@ -102,6 +102,6 @@ fn connect(host: u8, to: SocketAddr, request: &[u8]) -> std::io::Result<Socket> 
 
 fn list_request() -> Vec<u8> {
     let mut request = Vec::new();
-    ListRequest { lobby_id: LobbyId::GANG_GARRISON_2 }.emit(&mut request);
+    ListRequest { list_id: ListId::GANG_GARRISON_2 }.emit(&mut request);
     request
 }

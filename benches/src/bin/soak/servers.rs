@@ -21,7 +21,7 @@ const REFRESH: Duration = Duration::from_secs(30);
 const CHURN: u32 = 50;
 /// One server in this many has changed at each of its refreshes.
 const CHANGES: u32 = 10;
-/// The same while the lobby is filled: each leaves or has changed.
+/// Churn and changes while the lobby is filled: each server leaves or has changed.
 const FILLING: (u32, u32) = (2, 1);
 
 /// Registers servers until the run is over.

@@ -2,7 +2,7 @@
 
 use crate::requests::Client;
 use rallypoint_bench::{Failure, address, pinned};
-use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
+use rallypoint_wire::lobby::{ListId, Occupancy, Registration, ServerId, TableBuf, Transport};
 use std::{
     env, fs,
     io::{BufRead, BufReader},
@@ -106,7 +106,7 @@ impl Lobby {
         let mut id = [0; 16];
         id[..4].copy_from_slice(&server.to_be_bytes());
         let id = ServerId::from_bytes(id);
-        let lobby = LobbyId::GANG_GARRISON_2;
+        let lobby = ListId::GANG_GARRISON_2;
         let registration = Registration::new(id, lobby, Transport::Udp, PORT, occupancy, table.as_table());
         let mut datagram = Vec::new();
         registration.map_err(|error| Failure(error.to_string()))?.emit(&mut datagram);

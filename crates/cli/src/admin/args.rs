@@ -1,7 +1,7 @@
 //! The flags of `rallypoint admin`.
 
-use crate::scan_args;
-use rallypoint_lobby_proto::{BannedNetwork, ParseNetworkError, PublicId};
+use crate::{scan_args, units::duration_within};
+use rallypoint_lobby_proto::{CanonicalNetwork, ParseNetworkError, PublicId};
 use rallypoint_query::HttpUrl;
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
@@ -41,7 +41,23 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 pub enum Verb {
-    Ban(BanArgs),
+    /// Ban an address, a network or a name pattern; matching servers are removed from the list at once
+    Ban {
+        #[command(flatten)]
+        subject: Subject,
+
+        /// Reason, visible to the owner of a banned server
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        reason: String,
+
+        /// End of the ban: 2027-01-31 or 2027-01-31T18:00:00Z
+        #[arg(long, value_name = "DATE", conflicts_with = "time")]
+        until: Option<String>,
+
+        /// Duration of the ban: 30m, 12h, 7d, 4w
+        #[arg(long = "for", id = "time", value_name = "TIME", value_parser = parse_duration)]
+        time: Option<Duration>,
+    },
     Unban(UnbanArgs),
     /// List all bans, including those of the configuration file
     Bans,
@@ -67,32 +83,13 @@ pub enum Verb {
     Token,
 }
 
-/// Ban an address, a network or a name pattern; matching servers are removed from the list at once
-#[derive(clap::Args)]
-pub struct BanArgs {
-    #[command(flatten)]
-    pub subject: Subject,
-
-    /// Reason, visible to the owner of a banned server
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    pub reason: String,
-
-    /// End of the ban: 2027-01-31 or 2027-01-31T18:00:00Z
-    #[arg(long, value_name = "DATE", conflicts_with = "time")]
-    pub until: Option<String>,
-
-    /// Duration of the ban: 30m, 12h, 7d, 4w
-    #[arg(long = "for", id = "time", value_name = "TIME", value_parser = parse_duration)]
-    pub time: Option<Duration>,
-}
-
 /// The subject of a ban: exactly one of the two.
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 pub struct Subject {
     /// Address or network: 203.0.113.9, 203.0.113.0/24, 2001:db8::/32
     #[arg(value_name = "NETWORK")]
-    pub network: Option<BannedNetwork>,
+    pub network: Option<CanonicalNetwork>,
 
     /// Pattern of server names: * matches any text, ? one character; at least 3 other characters
     #[arg(long, value_name = "PATTERN")]
@@ -105,7 +102,7 @@ pub struct Subject {
 pub struct UnbanArgs {
     /// ID of the ban as shown by bans, its address or network, or the public ID of an unlisted server
     #[arg(value_name = "ID|NETWORK|SERVER")]
-    pub ban: Option<BanRef>,
+    pub ban: Option<UnbanTarget>,
 
     /// Name pattern of the ban
     #[arg(long, value_name = "PATTERN")]
@@ -114,11 +111,11 @@ pub struct UnbanArgs {
 
 /// An existing ban.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BanRef {
+pub enum UnbanTarget {
     /// By its ID.
     Id(u64),
     /// By its network.
-    Network(BannedNetwork),
+    Network(CanonicalNetwork),
     /// By the server that was unlisted.
     Server(PublicId),
 }
@@ -177,7 +174,7 @@ Exit codes:
   4  the connection was refused: no web server at that address
   5  a local error, such as no network";
 
-impl FromStr for BanRef {
+impl FromStr for UnbanTarget {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -196,19 +193,9 @@ fn url(text: &str) -> Result<HttpUrl, String> {
 
 /// Parses a duration from seconds to weeks.
 fn parse_duration(text: &str) -> Result<Duration, String> {
-    let expected = || "expected a duration such as 30m, 12h, 7d or 4w, at most one year".to_owned();
-    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(expected)?;
-    let unit = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3_600,
-        "d" => 86_400,
-        "w" => 7 * 86_400,
-        _ => return Err(expected()),
-    };
-    let seconds = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
-    let seconds = seconds.filter(|seconds| (1..=366 * 86_400).contains(seconds)).ok_or_else(expected)?;
-    Ok(Duration::from_secs(seconds))
+    let range = Duration::from_secs(1)..=Duration::from_secs(366 * 86_400);
+    let time = duration_within(text, range);
+    time.ok_or_else(|| "expected a duration such as 30m, 12h, 7d or 4w, at most one year".to_owned())
 }
 
 #[cfg(test)]
@@ -226,14 +213,14 @@ mod tests {
 
     #[test]
     fn a_ban_is_referred_to_by_id_network_or_server() {
-        assert_eq!("7".parse(), Ok(BanRef::Id(7)));
-        let network = |text: &str| Ok(BanRef::Network(text.parse().unwrap()));
+        assert_eq!("7".parse(), Ok(UnbanTarget::Id(7)));
+        let network = |text: &str| Ok(UnbanTarget::Network(text.parse().unwrap()));
         assert_eq!("203.0.113.7/24".parse(), network("203.0.113.0/24"));
         assert_eq!("2001:DB8:0::1/32".parse(), network("2001:db8::/32"));
         let server = "0123456789abcdef0123456789abcdef";
-        assert_eq!(server.parse(), Ok(BanRef::Server(server.parse().unwrap())));
-        assert_eq!("7".repeat(32).parse(), Ok(BanRef::Server("7".repeat(32).parse().unwrap())));
-        assert!("somebody".parse::<BanRef>().unwrap_err().contains("expected an address"));
+        assert_eq!(server.parse(), Ok(UnbanTarget::Server(server.parse().unwrap())));
+        assert_eq!("7".repeat(32).parse(), Ok(UnbanTarget::Server("7".repeat(32).parse().unwrap())));
+        assert!("somebody".parse::<UnbanTarget>().unwrap_err().contains("expected an address"));
     }
 
     #[test]

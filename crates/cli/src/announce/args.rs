@@ -6,8 +6,8 @@ use crate::{
     scan_args::time, stdio::print_line,
 };
 use rallypoint_announce::{AnnounceConfig, LobbyHost};
-use rallypoint_query::{HttpUrl, lobby_names};
-use rallypoint_wire::lobby::{LobbyId, Occupancy, ProtocolId, ServerId, Transport};
+use rallypoint_query::{HttpUrl, list_names};
+use rallypoint_wire::lobby::{ListId, Occupancy, ProtocolId, ServerId, Transport};
 use std::{num::NonZeroU16, path::PathBuf, time::Duration};
 
 /// Keep a game server in the list of a lobby
@@ -40,8 +40,8 @@ pub struct Args {
 
     /// List of the lobby in which the game searches for servers: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters [default:
     /// gg2]
-    #[arg(long, value_name = "UUID|NAME", value_parser = lobby_names::find)]
-    lobby_id: Option<LobbyId>,
+    #[arg(long = "lobby-id", value_name = "UUID|NAME", value_parser = list_names::find)]
+    list_id: Option<ListId>,
 
     /// Maximum number of players
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -54,7 +54,7 @@ pub struct Args {
     /// Where the current number of players comes from: a command, or the server itself, such as session://127.0.0.1:45555
     ///
     /// The command is run by sh every 15 seconds and prints PLAYERS, PLAYERS/SLOTS or PLAYERS/SLOTS/BOTS, such as 3/24. A
-    /// server (session:// or bloodmasters://) is queried instead.
+    /// server (PROTOCOL://HOST:PORT) is queried instead.
     #[arg(long, value_name = "COMMAND|SERVER", conflicts_with = "players")]
     pub players_from: Option<PlayerSource>,
 
@@ -80,8 +80,8 @@ pub struct Args {
 
     /// Another key; can be repeated
     ///
-    /// Known keys are game_short, game_ver and game_url; private keys start with x-. With x-query=session or
-    /// x-query=bloodmasters the lobby queries the server before it lists it.
+    /// Known keys are game_short, game_ver and game_url; private keys start with x-. With x-query=PROTOCOL, such as
+    /// x-query=session, the lobby queries the server before it lists it; docs/querying.md names the protocols.
     #[arg(long = "key", value_name = "KEY=VALUE", value_parser = key)]
     keys: Vec<(String, Vec<u8>)>,
 
@@ -151,9 +151,9 @@ const KNOWN_KEYS: [&str; 7] = ["name", "game", "game_short", "game_ver", "game_u
 
 impl Args {
     /// Recognises the server in a list.
-    pub fn entry_matcher(&self, lobby_id: LobbyId) -> EntryMatcher {
+    pub fn entry_matcher(&self, list_id: ListId) -> EntryMatcher {
         let Self { transport, port, .. } = *self;
-        EntryMatcher { lobby_id, transport, port, name: self.name.clone().into_bytes(), known_at: Vec::new() }
+        EntryMatcher { list_id, transport, port, name: self.name.clone().into_bytes(), known_at: Vec::new() }
     }
 
     /// Slots, players and bots as they were given.
@@ -185,7 +185,7 @@ impl Args {
         }
         let mut config = AnnounceConfig::new(&self.name, self.port);
         config.transport = self.transport;
-        config.lobby_id = AnnouncedLobby::common_list(&self.lobbies, self.lobby_id, LobbyId::GANG_GARRISON_2)?;
+        config.list_id = AnnouncedLobby::common_list(&self.lobbies, self.list_id, ListId::GANG_GARRISON_2)?;
         config.lobbies = self.lobbies();
         config.occupancy = self.occupancy();
         config.keys = self.all_keys().map(|(key, value)| (key.to_owned(), value.to_vec())).collect();

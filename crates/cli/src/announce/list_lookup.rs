@@ -1,7 +1,7 @@
 //! Finds a server in the list of a lobby.
 
 use rallypoint_wire::{
-    lobby::{ListReader, ListRequest, LobbyId, Transport},
+    lobby::{ListId, ListReader, ListRequest, Transport},
     text,
 };
 use std::{io, net::SocketAddr, num::NonZeroU16, time::Duration};
@@ -20,7 +20,7 @@ const MAX_LIST: usize = 1 << 30;
 /// Recognises a server in a list. Its ID is secret and not part of the list, so name, transport and port have to do.
 #[derive(Clone, Debug)]
 pub struct EntryMatcher {
-    pub lobby_id: LobbyId,
+    pub list_id: ListId,
     pub transport: Transport,
     pub port: NonZeroU16,
     pub name: Vec<u8>,
@@ -45,7 +45,7 @@ pub async fn find_entry(lobby: SocketAddr, server: &EntryMatcher) -> io::Result<
 async fn fetch_and_match(lobby: SocketAddr, server: &EntryMatcher) -> io::Result<Lookup> {
     let mut stream = TcpStream::connect(lobby).await?;
     let mut request = Vec::new();
-    ListRequest { lobby_id: server.lobby_id }.emit(&mut request);
+    ListRequest { list_id: server.list_id }.emit(&mut request);
     stream.write_all(&request).await?;
     let mut reader = ListReader::new();
     let mut buffer = vec![0; 64 * 1024];

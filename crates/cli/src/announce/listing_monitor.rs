@@ -11,8 +11,8 @@ use crate::{
     registration_outcomes::{self as outcomes, ReportedOutcome},
 };
 use rallypoint_announce::{LobbyHost, ResolvedLobby};
-use rallypoint_query::{Family, Host, HttpUrl, ScanConfig, lobby_names, local_address_for};
-use rallypoint_wire::lobby::{LobbyId, Transport};
+use rallypoint_query::{Family, Host, HttpUrl, ScanConfig, list_names, local_address_for};
+use rallypoint_wire::lobby::{ListId, Transport};
 use std::{
     io,
     net::SocketAddr,
@@ -326,8 +326,8 @@ async fn not_listed_message(
     }
     let lines: String = causes.iter().enumerate().map(|(n, cause)| format!("\n  {}. {cause}", n + 1)).collect();
     let transport = if server.transport == Transport::Udp { " --transport udp" } else { "" };
-    let is_default_list = server.lobby_id == LobbyId::GANG_GARRISON_2;
-    let list = if is_default_list { String::new() } else { format!("/{}", lobby_names::short_name(server.lobby_id)) };
+    let is_default_list = server.list_id == ListId::GANG_GARRISON_2;
+    let list = if is_default_list { String::new() } else { format!("/{}", list_names::short_name(server.list_id)) };
     format!(
         "{summary}. Likely causes, most likely first:{lines}\n\
          To find out: rallypoint doctor YOUR-ADDRESS:{port} --lobby {host}{list}{transport}"

@@ -6,14 +6,28 @@ use rallypoint_query::{
     proto::{Probe, ProbeOutcome, Protocol},
     resolve,
 };
-use std::{fmt, num::NonZeroU16, process::Stdio, str::FromStr, time::Duration};
-use tokio::{process::Command, sync::mpsc, time::timeout};
+use std::{
+    fmt, io,
+    num::NonZeroU16,
+    process::{ExitStatus, Stdio},
+    str::FromStr,
+    time::Duration,
+};
+use tokio::{
+    io::AsyncReadExt,
+    process::{Child, Command},
+    sync::mpsc,
+    time::timeout,
+};
 
 /// Interval between two counts: half of that between registrations, so that none is older.
 const INTERVAL: Duration = Duration::from_secs(15);
 
 /// Time limit for the command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Maximum length of the output of a command, in bytes.
+const MAX_OUTPUT: usize = 64 * 1_024;
 
 /// Maximum length of the quoted output of a command, in characters.
 const MAX_QUOTED: usize = 60;
@@ -67,15 +81,54 @@ impl PlayerSource {
 
 async fn run(command: &str) -> Result<PlayerCount, String> {
     let mut shell = Command::new("sh");
-    shell.args(["-c", command]).stdin(Stdio::null()).stderr(Stdio::inherit()).kill_on_drop(true);
-    let output = match timeout(COMMAND_TIMEOUT, shell.output()).await {
-        Ok(output) => output.map_err(|error| format!("cannot run a shell: {error}"))?,
-        Err(_) => return Err(format!("the command did not end within {} s", COMMAND_TIMEOUT.as_secs())),
-    };
-    if !output.status.success() {
-        return Err(format!("the command failed ({})", output.status));
+    shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let mut group = ProcessGroup::spawn(&mut shell).map_err(|error| format!("cannot run a shell: {error}"))?;
+    let (output, status) = timeout(COMMAND_TIMEOUT, group.output())
+        .await
+        .map_err(|_| format!("the command did not end within {} s", COMMAND_TIMEOUT.as_secs()))?
+        .map_err(|error| format!("the output of the command cannot be read: {error}"))?;
+    if output.len() > MAX_OUTPUT {
+        return Err(format!("the command printed more than {} kB", MAX_OUTPUT / 1_024));
     }
-    parse(&String::from_utf8_lossy(&output.stdout))
+    match status {
+        Some(status) if !status.success() => Err(format!("the command failed ({status})")),
+        _ => parse(&String::from_utf8_lossy(&output)),
+    }
+}
+
+/// A command and everything that it has started, all of which is killed when this value is dropped.
+struct ProcessGroup(Child);
+
+impl ProcessGroup {
+    fn spawn(command: &mut Command) -> io::Result<Self> {
+        #[cfg(unix)]
+        command.process_group(0);
+        command.kill_on_drop(true).spawn().map(Self)
+    }
+
+    /// Reads the standard output up to its end, and then waits for the command. An output that is too long is cut, and not
+    /// waited for.
+    async fn output(&mut self) -> io::Result<(Vec<u8>, Option<ExitStatus>)> {
+        let mut output = Vec::new();
+        if let Some(stdout) = self.0.stdout.take() {
+            stdout.take(MAX_OUTPUT as u64 + 1).read_to_end(&mut output).await?;
+        }
+        match output.len() > MAX_OUTPUT {
+            true => Ok((output, None)),
+            false => Ok((output, Some(self.0.wait().await?))),
+        }
+    }
+}
+
+#[cfg(unix)]
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        // The ID of a command that has ended could be that of another group by now, unless a member of its group still runs.
+        let id = self.0.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()));
+        if let Some(group) = id {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
 }
 
 fn parse(output: &str) -> Result<PlayerCount, String> {
@@ -173,5 +226,21 @@ mod tests {
     async fn a_command_that_fails_is_reported() {
         assert_eq!(run("echo 7").await, Ok(PlayerCount { players: 7, slots: None, bots: None }));
         assert!(run("exit 3").await.unwrap_err().contains("exit status: 3"));
+        assert_eq!(run("yes").await, Err("the command printed more than 64 kB".into()));
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn what_a_command_has_started_ends_with_it() {
+        let (mut reader, writer) = tokio::net::UnixStream::pair().unwrap();
+        let writer = std::os::fd::OwnedFd::from(writer.into_std().unwrap());
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 1000 & sleep 1000"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(writer);
+        let group = ProcessGroup::spawn(&mut shell).unwrap();
+        // The command line keeps an end of the connection, too.
+        drop(shell);
+        drop(group);
+        // The connection ends with the last process that has the other end open.
+        assert_eq!(reader.read(&mut [0]).await.unwrap(), 0);
     }
 }

@@ -14,11 +14,9 @@ use super::{
     filter::{Column, Filter},
     join::JoinCommand,
 };
-use crate::{
-    host::{GAME, GAME_NAME},
-    mirror_args,
-};
+use crate::mirror_args;
 use rallypoint_query::{ProbeError, ScanEvent, ScannedServer, Target, mirror::MirrorEvent};
+use rallypoint_room::{GAME, GAME_NAME};
 use rallypoint_session::PublicKey;
 use std::{
     collections::{BTreeMap, HashMap},

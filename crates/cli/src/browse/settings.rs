@@ -2,22 +2,18 @@
 
 use super::join::JoinCommand;
 use crate::{
-    config::{ConfigErrors, Document, found, nearest, syntax_errors},
-    error::{CommandError, describe_io},
+    error::CommandError,
+    toml_file::{TableReader, read_file},
     user_dirs,
 };
 use rallypoint_query::{LobbyAddress, Target};
 use std::{
     collections::BTreeMap,
-    fmt, fs, io,
-    ops::Range,
+    fmt,
     path::{Path, PathBuf},
     str::FromStr,
 };
-use toml::{
-    Spanned,
-    de::{DeTable, DeValue},
-};
+use toml::de::DeValue;
 
 /// The settings of the browser. All are optional.
 #[derive(Debug, Default)]
@@ -43,86 +39,31 @@ pub const EXAMPLE: &str = "  lobbies = [\"lobby.example.org\", \"lobby://lobby.e
 impl Settings {
     /// Reads the file. The default file is optional, a named one is not.
     pub fn load(named: Option<&Path>) -> Result<Self, CommandError> {
-        let Some(file) = named.map(Path::to_owned).or_else(default_file) else { return Ok(Self::default()) };
-        let mut errors = ConfigErrors::default();
-        let name = file.display().to_string();
-        match fs::read_to_string(&file) {
-            Ok(text) => {
-                let (settings, mut wrongs) = Self::read(&text);
-                // The parser does not return keys in the order of their lines.
-                wrongs.sort_by_key(|(at, _)| at.start);
-                let document = Document { name: &name, text: &text };
-                wrongs.iter().for_each(|(at, message)| errors.push(document.location(at), message));
-                errors.into_result()?;
-                return Ok(settings);
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound && named.is_none() => return Ok(Self::default()),
-            Err(error) => errors.push(name, describe_io(&error)),
-        }
-        Err(errors.into())
-    }
-
-    /// The settings in a text, and all errors in it.
-    fn read(text: &str) -> (Self, Vec<Wrong>) {
+        let default = || default_file().filter(|file| file.exists());
+        let Some(file) = named.map(Path::to_owned).or_else(default) else { return Ok(Self::default()) };
         let mut settings = Self::default();
-        let mut wrongs = Vec::new();
-        let Ok(table) = DeTable::parse(text) else { return (settings, syntax_errors(text)) };
-        for (key, value) in table.get_ref() {
-            match &**key.get_ref() {
-                "lobbies" => match value.get_ref() {
-                    DeValue::Array(items) => {
-                        settings.lobbies =
-                            items.iter().filter_map(|item| parse("lobbies", LOBBY, item, &mut wrongs)).collect();
-                    }
-                    other => {
-                        wrongs.push((value.span(), format!("lobbies: expected a list of lobbies, {}", found(other))));
-                    }
-                },
-                "join" => settings.join = parse("join", COMMAND, value, &mut wrongs),
-                "join_game" => match value.get_ref() {
-                    DeValue::Table(games) => {
-                        let read = |(game, value): (&Spanned<_>, &Value<'_>)| {
-                            let path = format!("join_game.{}", game.get_ref());
-                            let command = parse(&path, COMMAND, value, &mut wrongs)?;
-                            Some((AsRef::<str>::as_ref(game.get_ref()).to_lowercase(), command))
-                        };
-                        settings.join_game = games.iter().filter_map(read).collect();
-                    }
-                    other => {
-                        let message = format!("expected the section [join_game], {}", found(other));
-                        wrongs.push((value.span(), message));
-                    }
-                },
-                other => {
-                    let hint = nearest(other, ["lobbies", "join", "join_game"]);
-                    wrongs.push((key.span(), format!("unknown key \"{other}\"{hint}")));
-                }
-            }
-        }
-        (settings, wrongs)
+        read_file(&file, |_, table, found| settings = Self::read(TableReader::new(table, found))).into_result()?;
+        Ok(settings)
     }
-}
 
-type Value<'a> = Spanned<DeValue<'a>>;
-
-/// An error and its position.
-type Wrong = (Range<usize>, String);
-
-const LOBBY: &str = "a lobby, such as \"lobby.example.org\"";
-const COMMAND: &str = "a command, such as \"mygame --connect {host} {port}\"";
-
-/// Parses a string value.
-fn parse<T: FromStr<Err = String>>(
-    path: &str,
-    expected: &str,
-    value: &Value<'_>,
-    wrongs: &mut Vec<Wrong>,
-) -> Option<T> {
-    let parsed = match value.get_ref() {
-        DeValue::String(text) => text.parse(),
-        other => Err(format!("expected {expected}, {}", found(other))),
-    };
-    parsed.map_err(|why| wrongs.push((value.span(), format!("{path}: {why}")))).ok()
+    fn read(mut file: TableReader<'_>) -> Self {
+        const COMMAND: &str = "a command, such as \"mygame --connect {host} {port}\"";
+        let lobbies = file.read("lobbies", "a list of lobbies", DeValue::as_array);
+        let lobbies = lobbies.into_iter().flat_map(|lobbies| lobbies.iter());
+        let lobbies =
+            lobbies.filter_map(|lobby| file.parse("lobbies", "a lobby, such as \"lobby.example.org\"", lobby));
+        let lobbies = lobbies.collect();
+        let join = file.value("join").and_then(|command| file.parse("join", COMMAND, command));
+        let games = file.table("join_game");
+        let command = |games: &TableReader<'_>, value, game: &str| {
+            Some((game.to_lowercase(), games.parse(game, COMMAND, value)?))
+        };
+        let join_game =
+            games.iter().flat_map(|games| games.entries().filter_map(|(value, game)| command(games, value, game)));
+        let join_game = join_game.collect();
+        file.finish();
+        Self { lobbies, join, join_game }
+    }
 }
 
 /// `browse.toml` in the user's configuration directory.
@@ -148,6 +89,7 @@ impl fmt::Display for LobbyTarget {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn load(text: &str) -> Result<Settings, String> {
         let home = tempfile::tempdir().unwrap();
@@ -176,7 +118,7 @@ mod tests {
             ("lobbies = \"a\"", "browse.toml:1: lobbies: expected a list of lobbies, not \"a\""),
             ("join = true", "browse.toml:1: join: expected a command, such as"),
             ("\n\njoyn = 1", "browse.toml:3: unknown key \"joyn\"; did you mean \"join\"?"),
-            ("join_game = 1", "browse.toml:1: expected the section [join_game], not 1"),
+            ("join_game = 1", "browse.toml:1: join_game: expected the table [join_game], not 1"),
             ("[join_game]\nGG2 = 1", "browse.toml:2: join_game.GG2: expected a command"),
             ("joyn = 1\njoin = 1", "browse.toml:2: join: expected"),
             ("join = ", "browse.toml:1: "),

@@ -455,7 +455,7 @@ fn a_lobby_or_a_list_is_shown_alone_and_the_counts_follow() {
     let targets = ["lobby://a.example.org".parse().unwrap(), "lobby://b.example.org".parse().unwrap()];
     let mut model = Model::new(&targets, Favourites::default(), JoinCommands::default(), |_| true);
     model.start_scan();
-    let lists = ["gg2", "rooms", "gg2"].map(|name| rallypoint_query::lobby_names::find(name).unwrap());
+    let lists = ["gg2", "rooms", "gg2"].map(|name| rallypoint_query::list_names::find(name).unwrap());
     for (number, (list, target_index)) in (1..).zip(lists.into_iter().zip([0, 0, 1])) {
         let server = server(number, &format!("server {number}"), number.into(), None);
         let server = ScannedServer { list: Some(list), target_index, ..server };

@@ -1,56 +1,21 @@
-//! Settings of the copies for mirrors.
+//! Hosts and mirrors of copies.
 
-use super::setting_type::{ListType, quoted};
+use super::kind::{Empty, Kind, list};
+use crate::toml_file::quoted;
 use rallypoint_query::{HttpUrl, split_port};
-use rallypoint_web::{ExportOptions, ExportSettings};
 use rallypoint_wire::lobby;
-use std::{num::NonZeroU16, path::PathBuf, time::Duration};
-
-/// Settings of the copies for mirrors.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ExportConfig {
-    /// The directory; `None` if no copies are written.
-    pub directory: Option<PathBuf>,
-    pub interval: Duration,
-    /// The key; `None` for the file in the data directory.
-    pub key_file: Option<PathBuf>,
-    pub max_age: Duration,
-    /// The names of the lobby.
-    pub hosts: Vec<String>,
-    /// The address of the live page.
-    pub page_url: Option<HttpUrl>,
-    /// Where copies are published.
-    pub mirrors: Vec<HttpUrl>,
-}
-
-impl Default for ExportConfig {
-    fn default() -> Self {
-        Self {
-            directory: None,
-            interval: ExportOptions::INTERVAL,
-            key_file: None,
-            max_age: ExportSettings::default().max_age,
-            hosts: Vec::new(),
-            page_url: None,
-            mirrors: Vec::new(),
-        }
-    }
-}
+use std::num::NonZeroU16;
 
 /// Names of the lobby.
-pub fn hosts() -> ListType<String> {
+pub fn hosts() -> Kind<Vec<String>> {
     let of = "host names such as [\"lobby.example.org\", \"lobby.example.org:29945\"]";
-    ListType { of, read: read_host, show: String::clone, or_off: true }
+    list(of, Empty::Off, read_host, String::clone)
 }
 
 /// Where copies are published.
-pub fn mirrors() -> ListType<HttpUrl> {
-    let of = "URLs such as [\"https://mirror.example.net/lobby/\"]";
-    ListType { of, read: read_mirror, show: ToString::to_string, or_off: true }
-}
-
-fn read_mirror(text: &str) -> Result<HttpUrl, String> {
-    text.parse().map_err(|error| format!("{error}, not {}", quoted(text)))
+pub fn mirrors() -> Kind<Vec<HttpUrl>> {
+    let read = |text: &str| text.parse().map_err(|error| format!("{error}, not {}", quoted(text)));
+    list("URLs such as [\"https://mirror.example.net/lobby/\"]", Empty::Off, read, HttpUrl::to_string)
 }
 
 /// A host with its port, unless that is the default one: as clients name lobbies.

@@ -1,79 +1,47 @@
-//! Names of lobbies.
+//! Settings that are tables from lobbies to texts: names and links.
 
-use super::setting_type::{SettingType, Value, ValueError, all, found, quoted};
-use rallypoint_query::lobby_names;
+use super::kind::{Invalid, Kind, ValueError, all};
+use crate::toml_file::{Value, found, quoted};
+use rallypoint_query::list_names;
 use rallypoint_web::JoinLink;
-use rallypoint_wire::lobby::LobbyId;
-use std::collections::BTreeMap;
-use toml::de::DeValue;
+use rallypoint_wire::lobby::ListId;
+use std::{collections::BTreeMap, fmt::Display};
 
-/// The type of `lobby.names`. A file adds to the defaults; an empty name removes one.
-pub struct LobbyNamesType;
-
-/// The default names.
-pub fn known() -> BTreeMap<LobbyId, String> {
-    lobby_names::known().map(|lobby| (lobby.id, lobby.name.to_owned())).collect()
+/// The names of lobbies, which add to the ones that are known; an empty name removes one.
+pub fn lobby_names() -> Kind<BTreeMap<ListId, String>> {
+    by_lobby("their names", "the name of a lobby", |name| Some(name.to_owned()))
 }
 
-impl SettingType for LobbyNamesType {
-    type Of = BTreeMap<LobbyId, String>;
-
-    fn expects(&self) -> String {
-        "lobbies (UUIDs or well-known names) with their names".into()
-    }
-
-    fn set(&self, target: &mut Self::Of, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
-        target.extend(by_lobby(value, &self.expects(), "the name of a lobby", |name| Some(name.to_owned()))?);
-        Ok(())
-    }
-
-    fn show(&self, names: &Self::Of) -> String {
-        let names: Vec<_> = names.iter().map(|(id, name)| format!("{} = {}", quoted(id), quoted(name))).collect();
-        format!("{{ {} }}", names.join(", "))
-    }
+/// Links that join a server.
+pub fn join_links() -> Kind<BTreeMap<ListId, JoinLink>> {
+    by_lobby("links", "a link that contains {address}, or {ip} and {port}", |link| link.parse().ok())
 }
 
-/// The type of `web.joins`: links that join a server, by lobby.
-pub struct JoinLinksType;
-
-impl SettingType for JoinLinksType {
-    type Of = BTreeMap<LobbyId, JoinLink>;
-
-    fn expects(&self) -> String {
-        "lobbies (UUIDs or well-known names) with links".into()
-    }
-
-    fn set(&self, target: &mut Self::Of, value: &Value<'_>) -> Result<(), Vec<ValueError>> {
-        let link = "a link that contains {address}, or {ip} and {port}";
-        target.extend(by_lobby(value, &self.expects(), link, |link| link.parse().ok())?);
-        Ok(())
-    }
-
-    fn show(&self, links: &Self::Of) -> String {
-        let links: Vec<_> = links.iter().map(|(id, link)| format!("{} = {}", quoted(id), quoted(link))).collect();
-        if links.is_empty() { "{}".into() } else { format!("{{ {} }}", links.join(", ")) }
-    }
+/// The names that a lobby has without a configuration.
+pub fn known() -> BTreeMap<ListId, String> {
+    list_names::known().map(|lobby| (lobby.id, lobby.name.to_owned())).collect()
 }
 
-/// Parses a table from lobby IDs to strings.
-fn by_lobby<T>(
-    value: &Value<'_>,
-    expects: &str,
-    each: &str,
-    read: impl Fn(&str) -> Option<T>,
-) -> Result<Vec<(LobbyId, T)>, Vec<ValueError>> {
-    let DeValue::Table(entries) = value.get_ref() else {
-        return Err(vec![ValueError::new(format!("expected {expects}, {}", found(value.get_ref())))]);
+/// A table from lobbies to texts, which is added to the one before.
+fn by_lobby<T: Display + 'static>(
+    what: &str,
+    each: &'static str,
+    read: fn(&str) -> Option<T>,
+) -> Kind<BTreeMap<ListId, T>> {
+    let read_all = move |value: &Value<'_>| {
+        let entries = value.get_ref().as_table().ok_or(Invalid::Unexpected)?;
+        let entries = all(entries.iter().map(|(id, text)| {
+            let error = |message, at| ValueError { message, at: Some(at) };
+            let unknown = |why: String| error(format!("{why}, not {}", quoted(id.get_ref())), id.span());
+            let id = list_names::find(id.get_ref()).map_err(|why| unknown(why.to_string()))?;
+            let unexpected = || error(format!("expected {each}, {}", found(text.get_ref())), text.span());
+            Ok((id, text.get_ref().as_str().and_then(read).ok_or_else(unexpected)?))
+        }));
+        entries.map(|entries| entries.into_iter().collect())
     };
-    all(entries.iter().map(|(id, text)| {
-        let id = lobby_names::find(id.get_ref()).map_err(|unknown| {
-            let message = format!("{unknown}, not {}", quoted(id.get_ref()));
-            ValueError::new(message).at(id.span())
-        })?;
-        let value = text.get_ref().as_str().and_then(&read).ok_or_else(|| {
-            let message = format!("expected {each}, {}", found(text.get_ref()));
-            ValueError::new(message).at(text.span())
-        })?;
-        Ok((id, value))
-    }))
+    let show = |texts: &BTreeMap<ListId, T>| {
+        let texts: Vec<_> = texts.iter().map(|(id, text)| format!("{} = {}", quoted(id), quoted(text))).collect();
+        if texts.is_empty() { "{}".into() } else { format!("{{ {} }}", texts.join(", ")) }
+    };
+    Kind::new(format!("lobbies (UUIDs or well-known names) with {what}"), read_all, show).merged_by(BTreeMap::extend)
 }

@@ -1,18 +1,19 @@
 //! The settings of `rallypoint serve`, as typed values.
 
-use super::{ExportConfig, names};
+use super::{names, table::SETTINGS};
 use ipnet::IpNet;
 use jiff::Timestamp;
 use rallypoint_cluster::{ClusterSecret, StoreUrl};
 use rallypoint_history::Retention;
-use rallypoint_lobby::{ListLimits, LobbyOptions, WatchTarget};
+use rallypoint_lobby::{DoorAddrs, ListLimits, WatchTarget};
 use rallypoint_lobby_proto::{Ban, BanList, Mapping};
-use rallypoint_web::{LobbyNames, WebOptions};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_query::HttpUrl;
+use rallypoint_web::{ListNames, WebOptions};
+use rallypoint_wire::lobby::ListId;
 use std::{
     collections::BTreeMap,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
+    sync::LazyLock,
     time::{Duration, Instant},
 };
 
@@ -23,8 +24,8 @@ pub struct Settings {
     pub data_dir: Option<PathBuf>,
     /// A separate file with bans.
     pub ban_file: Option<PathBuf>,
-    pub lobby_listen: Vec<SocketAddr>,
-    pub legacy_listen: Vec<SocketAddr>,
+    /// Addresses of the doors.
+    pub doors: DoorAddrs,
     /// File that contains the admin token.
     pub admin_token_file: Option<PathBuf>,
     /// The registry's settings without the lists that follow; [`Self::registry`] combines them.
@@ -32,11 +33,12 @@ pub struct Settings {
     pub address_map: Vec<Mapping>,
     pub check_exempt: Vec<IpNet>,
     pub limit_exempt: Vec<IpNet>,
+    pub whole_lists: Vec<IpNet>,
     pub bans: Vec<Ban>,
     /// The bans of [`Self::ban_file`].
     pub more_bans: Vec<Ban>,
     /// Names of lobbies.
-    pub names: BTreeMap<LobbyId, String>,
+    pub names: BTreeMap<ListId, String>,
     pub save_every: Duration,
     pub receive_buffer: usize,
     pub list: ListLimits,
@@ -50,7 +52,7 @@ pub struct Settings {
 }
 
 /// Settings of the history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HistorySettings {
     pub enabled: bool,
     pub retention: Retention,
@@ -58,16 +60,25 @@ pub struct HistorySettings {
     pub max_size: u64,
 }
 
-impl Default for HistorySettings {
-    fn default() -> Self {
-        let options = rallypoint_history::HistoryOptions::new("");
-        let (retention, max_servers) = (options.retention, options.limits.servers);
-        Self { enabled: true, retention, max_servers, max_size: options.max_bytes }
-    }
+/// Settings of the copies for mirrors.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExportConfig {
+    /// The directory; `None` if no copies are written.
+    pub directory: Option<PathBuf>,
+    pub interval: Duration,
+    /// The key; `None` for the file in the data directory.
+    pub key_file: Option<PathBuf>,
+    pub max_age: Duration,
+    /// The names of the lobby.
+    pub hosts: Vec<String>,
+    /// The address of the live page.
+    pub page_url: Option<HttpUrl>,
+    /// Where copies are published.
+    pub mirrors: Vec<HttpUrl>,
 }
 
 /// Settings of a cluster.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterSettings {
     /// The store; `None` if this lobby is not a node of a cluster.
     pub url: Option<StoreUrl>,
@@ -78,19 +89,6 @@ pub struct ClusterSettings {
     /// File that contains the secret.
     pub secret_file: Option<PathBuf>,
     pub outage_limit: Duration,
-}
-
-impl Default for ClusterSettings {
-    fn default() -> Self {
-        Self {
-            url: None,
-            name: "rallypoint".into(),
-            node: String::new(),
-            secret: None,
-            secret_file: None,
-            outage_limit: rallypoint_cluster::OUTAGE_LIMIT,
-        }
-    }
 }
 
 impl ClusterSettings {
@@ -125,34 +123,44 @@ pub enum LogFormat {
     Json,
 }
 
+/// The defaults of the table.
+static DEFAULTS: LazyLock<Settings> = LazyLock::new(|| {
+    let mut settings = Settings {
+        data_dir: None,
+        ban_file: None,
+        doors: DoorAddrs::default(),
+        admin_token_file: None,
+        registry: rallypoint_lobby_proto::Config::default(),
+        address_map: Vec::new(),
+        check_exempt: Vec::new(),
+        limit_exempt: Vec::new(),
+        whole_lists: Vec::new(),
+        bans: Vec::new(),
+        more_bans: Vec::new(),
+        // A configuration adds names.
+        names: names::known(),
+        save_every: Duration::ZERO,
+        receive_buffer: 0,
+        list: ListLimits::default(),
+        web: WebOptions::default(),
+        watch: Vec::new(),
+        history: HistorySettings::default(),
+        cluster: ClusterSettings::default(),
+        export: ExportConfig::default(),
+        log: LogSettings { level: tracing::Level::INFO, format: LogFormat::Text },
+    };
+    for setting in SETTINGS.iter() {
+        let result = setting.set_text(&mut settings, setting.default);
+        debug_assert_eq!(result, Ok(()), "the default of {} is invalid", setting.path);
+    }
+    // On a machine with little memory, less than in the table.
+    settings.registry.caps.memory = settings.registry.caps.memory.min(rallypoint_lobby::default_memory_cap());
+    settings
+});
+
 impl Default for Settings {
     fn default() -> Self {
-        let loopback = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
-        let networks = loopback.map(|ip| IpNet::new_assert(ip, if ip.is_ipv4() { 8 } else { 128 }).trunc());
-        let net = LobbyOptions::default();
-        Self {
-            data_dir: None,
-            ban_file: None,
-            lobby_listen: net.listen,
-            legacy_listen: net.legacy,
-            admin_token_file: None,
-            registry: net.registry,
-            address_map: Vec::new(),
-            check_exempt: Vec::new(),
-            limit_exempt: networks.into(),
-            bans: Vec::new(),
-            more_bans: Vec::new(),
-            names: names::known(),
-            save_every: net.save_every,
-            receive_buffer: net.receive_buffer,
-            list: net.list,
-            web: WebOptions::default(),
-            watch: Vec::new(),
-            history: HistorySettings::default(),
-            cluster: ClusterSettings::default(),
-            export: ExportConfig::default(),
-            log: LogSettings { level: tracing::Level::INFO, format: LogFormat::Text },
-        }
+        DEFAULTS.clone()
     }
 }
 
@@ -164,8 +172,24 @@ impl Settings {
         config.checks.exempt = self.check_exempt.iter().copied().collect();
         config.named_lobbies = self.names.iter().filter(|(_, name)| !name.is_empty()).map(|(id, _)| *id).collect();
         config.limit_exempt = self.limit_exempt.iter().copied().collect();
+        config.whole_lists = self.whole_lists.iter().copied().collect();
         config.bans = BanList::new(self.all_bans().cloned(), now, today.into());
         config
+    }
+
+    /// Paths that start at the directory of the configuration file if they are relative.
+    pub fn relative_paths(&mut self) -> [&mut Option<PathBuf>; 8] {
+        let site = &mut self.web.settings.site;
+        [
+            &mut self.ban_file,
+            &mut self.admin_token_file,
+            &mut self.cluster.secret_file,
+            &mut self.export.directory,
+            &mut self.export.key_file,
+            &mut site.logo,
+            &mut site.maps,
+            &mut site.geoip,
+        ]
     }
 
     /// The bans of both files.
@@ -176,7 +200,7 @@ impl Settings {
     /// The options of the web server.
     pub fn web(&self) -> WebOptions {
         let mut web = self.web.clone();
-        web.settings.names = LobbyNames(self.names.clone());
+        web.settings.names = ListNames(self.names.clone());
         web.settings.bans = self.all_bans().cloned().collect();
         web.require_ipv6 = web.listen.iter().any(|addr| addr.is_ipv6() && !addr.ip().is_unspecified());
         web

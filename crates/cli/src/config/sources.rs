@@ -1,30 +1,28 @@
 //! Loads settings from their sources, in increasing precedence: defaults, file, environment, flags.
 
 use super::{
-    bans,
-    cluster::read_secret,
-    config_error::{ConfigErrors, Document, syntax_errors},
-    nearest,
-    setting_table::{SETTINGS, Setting},
-    setting_type::{Value, found},
+    records::{ban_end, ban_subject},
+    secrets::{read_cluster_secret, read_token},
+    setting::Setting,
     settings::Settings,
-    token::read_token,
+    table::SETTINGS,
     unknown_variables,
 };
-use crate::{error::describe_io, user_dirs};
+use crate::{
+    error::describe_io,
+    toml_file::{ConfigErrors, Document, FoundErrors, Value, found, nearest, read_file},
+    user_dirs,
+};
 use jiff::Timestamp;
 use rallypoint_lobby_proto::Ban;
+use rallypoint_web::SiteFileError;
 use std::{
     collections::BTreeMap,
     env,
     net::SocketAddr,
-    ops::Range,
     path::{Path, PathBuf},
 };
-use toml::{
-    Spanned,
-    de::{DeTable, DeValue},
-};
+use toml::de::{DeTable, DeValue};
 
 /// The sources of settings. They are kept so that a reload reads the same ones again.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +58,7 @@ pub struct LoadedConfig {
     pub file: Option<PathBuf>,
     /// Warnings.
     pub warnings: Vec<String>,
+    origins: Origins,
 }
 
 impl Sources {
@@ -86,50 +85,28 @@ impl Sources {
         let ReadSettings { mut settings, origins, mut errors } = self.read(file.as_deref());
         // Relative paths start at the directory of the configuration file.
         let folder = file.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
-        if let Some(ban_file) = settings.ban_file.take().map(|ban_file| folder.join(ban_file)) {
+        for path in settings.relative_paths().into_iter().flatten() {
+            *path = folder.join(&*path);
+        }
+        if let Some(ban_file) = settings.ban_file.clone() {
             let mut more = Settings::default();
-            read_file(&ban_file, "ban", &mut more, &mut Origins::default(), &mut errors);
+            errors.extend(read_settings_file(&ban_file, "ban", &mut more, &mut Origins::default()));
             settings.more_bans = more.bans;
-            settings.ban_file = Some(ban_file);
-        }
-        let site = &mut settings.web.settings.site;
-        for path in [&mut site.logo, &mut site.maps, &mut site.geoip].into_iter().flatten() {
-            *path = folder.join(&*path);
-        }
-        for path in [&mut settings.export.directory, &mut settings.export.key_file].into_iter().flatten() {
-            *path = folder.join(&*path);
         }
         let mut warnings = Vec::new();
-        if let Some(token_file) = settings.admin_token_file.take().map(|token_file| folder.join(token_file)) {
-            match read_token(&token_file) {
-                _ if settings.web.settings.admin_token.is_some() => {
-                    errors.push("web.admin_token_file", "web.admin_token is set as well; remove one of them");
-                }
-                Ok((token, warning)) => {
-                    settings.web.settings.admin_token = Some(token);
-                    warnings.extend(warning);
-                }
-                Err(error) => errors.push(token_file.display().to_string(), error),
-            }
-            settings.admin_token_file = Some(token_file);
-        }
-        if let Some(secret_file) = settings.cluster.secret_file.take().map(|secret_file| folder.join(secret_file)) {
-            match read_secret(&secret_file) {
-                _ if settings.cluster.secret.is_some() => {
-                    errors.push("cluster.secret_file", "cluster.secret is set as well; remove one of them");
-                }
-                Ok((secret, warning)) => {
-                    settings.cluster.secret = Some(secret);
-                    warnings.extend(warning);
-                }
-                Err(error) => errors.push(secret_file.display().to_string(), error),
-            }
-            settings.cluster.secret_file = Some(secret_file);
-        }
+        let mut add_secret = SecretFiles { errors: &mut errors, warnings: &mut warnings };
+        add_secret.read(
+            "web.admin_token",
+            &settings.admin_token_file,
+            &mut settings.web.settings.admin_token,
+            read_token,
+        );
+        let cluster = &mut settings.cluster;
+        add_secret.read("cluster.secret", &cluster.secret_file, &mut cluster.secret, read_cluster_secret);
         report_overlaps(&settings, &origins, &mut errors);
         errors.into_result()?;
         warnings.extend(unknown_variables::unknown(&self.variables).into_iter().chain(expired_bans(&settings)));
-        Ok(LoadedConfig { settings, file, warnings })
+        Ok(LoadedConfig { settings, file, warnings, origins })
     }
 
     /// The settings as far as they can be read: for commands that only want to know where a lobby on this machine listens,
@@ -140,26 +117,21 @@ impl Sources {
 
     fn read(&self, file: Option<&Path>) -> ReadSettings {
         let mut read = ReadSettings::default();
-        let ReadSettings { settings, origins, errors } = &mut read;
         if let Some(file) = file {
-            read_file(file, "", settings, origins, errors);
+            read.errors = read_settings_file(file, "", &mut read.settings, &mut read.origins);
         }
         for setting in SETTINGS.iter() {
             let name = setting.variable();
             if let Some(value) = self.variables.get(&name) {
-                set(setting, value, &name, settings, errors);
-                origins.0.insert(setting.path, name);
+                read.set(setting, value, &name);
             } else if self.unreadable.contains(&name) {
-                errors.push(&name, "not UTF-8 text");
+                read.errors.push(&name, "not UTF-8 text");
             }
         }
         for flag in &self.flags {
             match Setting::find(&flag.path) {
-                Some(setting) => {
-                    set(setting, &flag.value, &flag.label, settings, errors);
-                    origins.0.insert(setting.path, flag.label.clone());
-                }
-                None => errors.push(&flag.label, unknown_path(&flag.path)),
+                Some(setting) => read.set(setting, &flag.value, &flag.label),
+                None => read.errors.push(&flag.label, unknown_path(&flag.path)),
             }
         }
         read
@@ -184,31 +156,67 @@ struct ReadSettings {
     errors: ConfigErrors,
 }
 
+impl ReadSettings {
+    /// Sets the value of a variable or a flag.
+    fn set(&mut self, setting: &'static Setting, value: &str, location: &str) {
+        for error in setting.set_text(&mut self.settings, value).err().into_iter().flatten() {
+            self.errors.push(location, error.message);
+        }
+        self.origins.0.insert(setting.path, location.to_owned());
+    }
+}
+
 /// Where each setting that is not a default was made: file and line, variable, or flag.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 struct Origins(BTreeMap<&'static str, String>);
 
-/// Sets a value from a variable or a flag: TOML if it is valid as such, otherwise the text itself, so that a shell needs
-/// no quotes within quotes.
-fn set(setting: &Setting, value: &str, location: &str, settings: &mut Settings, errors: &mut ConfigErrors) {
-    let text = Spanned::new(0..value.len(), DeValue::String(value.into()));
-    let result = match DeValue::parse(value) {
-        Ok(toml) => setting.set(settings, &toml).or_else(|error| setting.set(settings, &text).map_err(|_| error)),
-        Err(_) => setting.set(settings, &text),
-    };
-    for error in result.err().into_iter().flatten() {
-        errors.push(location, error.message);
+/// Reads the files of secrets.
+struct SecretFiles<'a> {
+    errors: &'a mut ConfigErrors,
+    warnings: &'a mut Vec<String>,
+}
+
+/// Reads a secret from a file, with a warning if others can read it too.
+type ReadSecret<T> = fn(&Path) -> Result<(T, Option<String>), String>;
+
+impl SecretFiles<'_> {
+    /// Reads a secret that can be set directly or by a file, but not by both.
+    fn read<T>(&mut self, setting: &str, file: &Option<PathBuf>, secret: &mut Option<T>, read: ReadSecret<T>) {
+        let Some(file) = file else { return };
+        match read(file) {
+            _ if secret.is_some() => {
+                self.errors
+                    .push(format_args!("{setting}_file"), format_args!("{setting} is set as well; remove one of them"));
+            }
+            Ok((read, warning)) => {
+                *secret = Some(read);
+                self.warnings.extend(warning);
+            }
+            Err(error) => self.errors.push(file.display(), error),
+        }
+    }
+}
+
+impl LoadedConfig {
+    /// Checks that the files for the pages can be read. A lobby starts without them, because the list is more important.
+    ///
+    /// # Errors
+    /// All files that cannot be read.
+    pub fn check_files(&self) -> Result<(), ConfigErrors> {
+        let mut errors = ConfigErrors::default();
+        for SiteFileError { setting, path, reason } in self.settings.web.settings.site.check_files() {
+            let reason = reason.downcast_ref().map_or_else(|| reason.to_string(), describe_io);
+            let message = format!("{setting}: {}: {reason}", path.display());
+            errors.push(self.origins.0.get(setting).map_or("", String::as_str), message);
+        }
+        errors.into_result()
     }
 }
 
 /// Reports addresses that two listeners would share, at the place where the later one was set.
 fn report_overlaps(settings: &Settings, origins: &Origins, errors: &mut ConfigErrors) {
-    let listeners = [
-        ("lobby.listen", &settings.lobby_listen),
-        ("legacy.listen", &settings.legacy_listen),
-        ("web.listen", &settings.web.listen),
-    ];
-    let all: Vec<_> = listeners.iter().flat_map(|(name, addrs)| addrs.iter().map(move |addr| (*name, *addr))).collect();
+    let doors = settings.doors.iter().filter_map(|(door, addr)| Some((door.sockets.as_ref()?.setting, addr)));
+    let all: Vec<_> = doors.chain(settings.web.listen.iter().map(|addr| ("web.listen", *addr))).collect();
     let overlap = |a: SocketAddr, b: SocketAddr| {
         let has_same_ip = a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified();
         a.port() != 0 && a.port() == b.port() && a.is_ipv4() == b.is_ipv4() && has_same_ip
@@ -235,32 +243,17 @@ fn report_overlaps(settings: &Settings, origins: &Origins, errors: &mut ConfigEr
 fn expired_bans(settings: &Settings) -> Vec<String> {
     let now = Timestamp::now();
     let note = |ban: &Ban| {
-        let until = bans::end(ban).filter(|until| *until <= now)?;
-        Some(format!("the ban of {} expired at {until} and has no effect", bans::subject(ban)))
+        let until = ban_end(ban).filter(|until| *until <= now)?;
+        Some(format!("the ban of {} expired at {until} and has no effect", ban_subject(ban)))
     };
     settings.all_bans().filter_map(note).collect()
 }
 
 /// Reads a file into the settings. If `only` is not empty, that is the only key the file may contain.
-fn read_file(file: &Path, only: &str, settings: &mut Settings, origins: &mut Origins, errors: &mut ConfigErrors) {
-    let name = file.display().to_string();
-    let text = match std::fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(error) => {
-            return errors.push(name, describe_io(&error));
-        }
-    };
-    let document = Document { name: &name, text: &text };
-    let mut found = Vec::new();
-    match DeTable::parse(&text) {
-        Ok(table) => {
-            FileReader { only, document, settings, origins, found: &mut found }.section("", table.get_ref());
-        }
-        Err(_) => found = syntax_errors(&text),
-    }
-    // The tables of a file are not in the order of their lines.
-    found.sort_by_key(|(at, _)| at.start);
-    found.iter().for_each(|(at, message)| errors.push(document.location(at), message));
+fn read_settings_file(file: &Path, only: &str, settings: &mut Settings, origins: &mut Origins) -> ConfigErrors {
+    read_file(file, |document, table, found| {
+        FileReader { only, document, settings, origins, found }.section("", table);
+    })
 }
 
 /// Reads a file key by key.
@@ -269,8 +262,7 @@ struct FileReader<'a> {
     document: Document<'a>,
     settings: &'a mut Settings,
     origins: &'a mut Origins,
-    /// Errors with their positions.
-    found: &'a mut Vec<(Range<usize>, String)>,
+    found: &'a FoundErrors,
 }
 
 impl FileReader<'_> {
@@ -280,16 +272,16 @@ impl FileReader<'_> {
                 if section.is_empty() { key.get_ref().to_string() } else { format!("{section}.{}", key.get_ref()) };
             if !self.only.is_empty() && path != self.only {
                 let message = format!("expected only [[{}]] in this file, not \"{path}\"", self.only);
-                self.found.push((key.span(), message));
+                self.found.push(key.span(), message);
             } else if let Some(setting) = Setting::find(&path) {
                 self.set(setting, value);
             } else if !Setting::is_section(&path) {
-                self.found.push((key.span(), unknown_key(section, key.get_ref())));
+                self.found.push(key.span(), unknown_key(section, key.get_ref()));
             } else if let DeValue::Table(table) = value.get_ref() {
                 self.section(&path, table);
             } else {
                 let message = format!("expected the table [{path}], {}", found(value.get_ref()));
-                self.found.push((value.span(), message));
+                self.found.push(value.span(), message);
             }
         }
     }
@@ -297,7 +289,8 @@ impl FileReader<'_> {
     fn set(&mut self, setting: &'static Setting, value: &Value<'_>) {
         self.origins.0.insert(setting.path, self.document.location(&value.span()));
         for error in setting.set(self.settings, value).err().into_iter().flatten() {
-            self.found.push((error.at.unwrap_or(value.span()), format!("{}: {}", setting.path, error.message)));
+            let message = format!("{}: {}", setting.path, error.message);
+            self.found.push(error.at.unwrap_or(value.span()), message);
         }
     }
 }

@@ -1,6 +1,11 @@
 //! Loading settings from all sources, and printing them.
 
 use super::{settings::Settings, *};
+use rallypoint_history::HistoryOptions;
+use rallypoint_lobby::LobbyOptions;
+use rallypoint_lobby_proto::doors::LOBBY;
+use rallypoint_query::proto::Protocol;
+use rallypoint_web::{ExportSettings, ListNames, WebOptions};
 use std::{path::PathBuf, time::Duration};
 
 /// A temporary configuration file.
@@ -127,7 +132,7 @@ fn a_printed_configuration_loads_to_the_same_settings() {
         lobby = "00000000-0000-0000-0000-000000000001"
         "#,
     );
-    assert_eq!(first.names.len(), 6, "a file adds names");
+    assert_eq!(first.names.len(), 7, "a file adds names");
     assert_eq!(settings(&print(&first)), first);
     // With every list in its other form.
     first = Settings::default();
@@ -174,7 +179,7 @@ fn values_of_variables_and_flags_need_no_quotes() {
         ("lobby.names", r#"{ 00000000-0000-0000-0000-000000000001 = "One" }"#),
     ])
     .unwrap();
-    assert_eq!(settings.lobby_listen.len(), 2);
+    assert_eq!(settings.doors[&LOBBY].len(), 2);
     assert!(!settings.registry.allow_private);
     assert!(settings.limit_exempt.is_empty());
     assert_eq!(settings.check_exempt, ["10.0.0.0/8".parse().unwrap()]);
@@ -227,7 +232,7 @@ fn an_error_names_the_file_the_line_and_the_expected_value() {
         (
             "[lobby.names]\nquake = \"Quake\"",
             "rallypoint.toml:2: lobby.names: expected the lobby's UUID or one of gg2 (Gang Garrison 2), pygg2 (PyGG2 testing), \
-             vanguard (Vanguard), rooms (Rallypoint rooms), bloodmasters (Bloodmasters), not \"quake\"",
+             vanguard (Vanguard), rooms (Rallypoint rooms), bloodmasters (Bloodmasters), quake3 (Quake 3 and relatives), not \"quake\"",
         ),
         (
             "[lobby]\naddress_map = [\"10.0.0.0/8=2001:db8::1\"]",
@@ -373,6 +378,75 @@ fn the_registry_accepts_what_the_settings_accept() {
     assert_eq!(default, rallypoint_lobby_proto::Config { named_lobbies, ..Default::default() });
 }
 
+/// The table has the defaults of the program. The crates have some of their own, for programs that embed them.
+#[test]
+fn the_defaults_are_those_of_the_crates() {
+    let settings = Settings::default();
+    let lobby = LobbyOptions::default();
+    assert_eq!(settings.doors, lobby.doors);
+    assert_eq!((settings.save_every, settings.receive_buffer), (lobby.save_every, lobby.receive_buffer));
+    assert_eq!((&settings.list, settings.registry.caps), (&lobby.list, lobby.registry.caps));
+    let mut web = WebOptions::default();
+    web.settings.names = ListNames(names::known());
+    assert_eq!(settings.web(), web);
+    let history = HistoryOptions::new("");
+    assert_eq!(settings.history.retention, history.retention);
+    assert_eq!((settings.history.max_servers, settings.history.max_size), (history.limits.servers, history.max_bytes));
+    assert_eq!(settings.export.max_age, ExportSettings::default().max_age);
+    assert_eq!(settings.web.settings.site.title, ExportSettings::default().title);
+}
+
+#[test]
+fn sizes_and_limits_of_bytes_take_units() {
+    let mut sources = no_sources();
+    sources.variables.insert("RALLYPOINT_LIST_HELD_BYTES".into(), "1.5GiB".into());
+    sources.flags.push(flag("caps.memory", "4 GiB"));
+    sources.flags.push(flag("lobby.max_registration", "4KiB"));
+    sources.flags.push(flag("limits.host.bytes", "50kB/s burst 2MB"));
+    let settings = sources.load().unwrap().settings;
+    assert_eq!((settings.registry.caps.memory, settings.list.held_bytes), (4 << 30, 3 << 29));
+    assert_eq!(settings.registry.max_registration, 4_096);
+    assert_eq!(settings.registry.limits.host.bytes, Some(rallypoint_limit::Rate::per_second(50_000, 2_000_000)));
+    let text =
+        "[caps]\nmemory = \"4GiB\"\n[history]\nmax_size = 1073741824\n[limits.net]\nbytes = \"600000/m burst 500000\"";
+    let settings = self::settings(text);
+    assert_eq!((settings.registry.caps.memory, settings.history.max_size), (4 << 30, 1 << 30));
+    let printed = print(&settings);
+    for line in
+        ["memory = \"4GiB\"", "max_size = \"1GiB\"", "bytes = \"600kB/m burst 500kB\"", "max_registration = 4096"]
+    {
+        assert!(printed.lines().any(|printed| printed == line), "{line}");
+    }
+    for wrong in ["\"4 gigabytes\"", "\"512KiB\"", "\"2048GiB\"", "4.5", "-1"] {
+        let expected =
+            format!("rallypoint.toml:2: caps.memory: expected a size from \"1MiB\" to \"1TiB\", not {wrong}");
+        assert_eq!(errors(&format!("[caps]\nmemory = {wrong}")), expected);
+    }
+}
+
+#[test]
+fn files_for_the_pages_that_cannot_be_read_are_reported_with_their_place() {
+    let file = File::new("[web]\nlogo = \"logo.svg\"\nmaps = \"maps\"\ngeoip = \"countries.mmdb\"");
+    let folder = format!("{}/", file.dir.path().display());
+    let check =
+        || file.sources().load().unwrap().check_files().map_err(|errors| errors.to_string().replace(&folder, ""));
+    assert_eq!(
+        check().unwrap_err(),
+        "rallypoint.toml:2: web.logo: logo.svg: there is no such file\n\
+         rallypoint.toml:3: web.maps: maps: there is no such file\n\
+         rallypoint.toml:4: web.geoip: countries.mmdb: there is no such file"
+    );
+    std::fs::write(file.dir.path().join("logo.svg"), "<svg/>").unwrap();
+    std::fs::create_dir(file.dir.path().join("maps")).unwrap();
+    std::fs::write(file.dir.path().join("countries.mmdb"), "nonsense").unwrap();
+    let message = check().unwrap_err();
+    assert!(
+        message.starts_with("rallypoint.toml:4: web.geoip: countries.mmdb: ") && message.lines().count() == 1,
+        "{message}"
+    );
+    assert_eq!(settings("[web]\ntitle = \"x\"").web.settings.site.check_files().len(), 0);
+}
+
 #[test]
 fn watched_servers_name_a_lobby_by_uuid_or_by_any_of_its_names() {
     let text = r#"
@@ -398,11 +472,14 @@ fn watched_servers_name_a_lobby_by_uuid_or_by_any_of_its_names() {
 
 #[test]
 fn errors_in_watched_servers_have_a_line() {
-    let names = "\"PyGG2 testing\", \"Gang Garrison 2\", \"Vanguard\", \"Rallypoint rooms\", \"Bloodmasters\"";
+    let names = "\"PyGG2 testing\", \"Gang Garrison 2\", \"Vanguard\", \"Quake 3 and relatives\", \"Rallypoint rooms\", \"Bloodmasters\"";
+    let schemes = Protocol::ALL.iter().map(|protocol| format!("{protocol}://host:port"));
+    let schemes = schemes.collect::<Vec<_>>().join(" or ");
+    assert!(schemes.starts_with("bloodmasters://host:port or session://host:port"));
     for (text, expected) in [
         (
             "[[watch]]\nserver = \"play.example.org\"\nlobby = \"gg2\"",
-            "rallypoint.toml:2: watch: server: expected bloodmasters://host:port or session://host:port, not \"play.example.org\"".to_owned(),
+            format!("rallypoint.toml:2: watch: server: expected {schemes}, not \"play.example.org\""),
         ),
         (
             "[[watch]]\nserver = \"session://a:1\"\nlobby = \"gg3\"",

@@ -1,9 +1,7 @@
 //! Environment variables that look like settings but are not.
 
-use super::{
-    nearest,
-    setting_table::{SETTINGS, Setting},
-};
+use super::{setting::Setting, table::SETTINGS};
+use crate::toml_file::nearest;
 use std::collections::BTreeMap;
 
 /// A warning about all of them, if there are any.

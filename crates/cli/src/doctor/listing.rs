@@ -5,7 +5,7 @@ use crate::{
     error::CommandError,
     registration_outcomes::{self, ReportedOutcomes},
 };
-use rallypoint_query::{FetchedServer, ListSummary, ProbeError, Target, fetch_list, lobby_names};
+use rallypoint_query::{FetchedServer, ListSummary, ProbeError, Target, fetch_list, list_names};
 use std::net::SocketAddr;
 
 /// Maximum number of servers of one address that are named.
@@ -89,7 +89,7 @@ impl Doctor<'_> {
             let (severity, text) = match (self.diagnosis.is_in_another_list, self.lobby.id) {
                 (false, _) => (Severity::Problem, format!("the server is not in the list{port}")),
                 (true, Some(list)) => {
-                    let list = lobby_names::short_name(list);
+                    let list = list_names::short_name(list);
                     (Severity::Problem, format!("the lobby lists the server{port}, but not in the list {list}"))
                 }
                 (true, None) => (

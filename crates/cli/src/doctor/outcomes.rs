@@ -80,7 +80,7 @@ impl Doctor<'_> {
                         "the reason is not available from the lobby: its web API ({}) {why}; set --api if it is elsewhere",
                         self.api
                     );
-                    // The same for every address.
+                    // One note is enough: the cause is the same for every address.
                     return self.report.push("outcomes", Severity::Note, text);
                 }
             }

@@ -4,7 +4,7 @@ use crate::error::CommandError;
 use rallypoint_announce::{AnnounceConfig, AnnounceTask};
 use rallypoint_query::{FetchedServer, LobbyAddress, ScanConfig, Target, fetch_list, resolve};
 use rallypoint_udp::entropy;
-use rallypoint_wire::lobby::{LobbyId, Transport};
+use rallypoint_wire::lobby::{ListId, Transport};
 use std::{net::SocketAddr, num::NonZeroU16, time::Duration};
 
 /// Delays before the checks of the list. A lobby takes up to 5 seconds to check whether it can reach a TCP server.
@@ -27,7 +27,7 @@ pub async fn register(
     );
     let mut config = AnnounceConfig::new(&name, port);
     config.transport = transport;
-    config.lobby_id = lobby.id.unwrap_or(LobbyId::GANG_GARRISON_2);
+    config.list_id = lobby.id.unwrap_or(ListId::GANG_GARRISON_2);
     config.lobbies = addrs.into_iter().map(Into::into).collect();
     let mut task = AnnounceTask::start(config).await?;
     let find = find_entry(lobby, &name, scan);

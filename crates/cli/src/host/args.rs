@@ -1,9 +1,10 @@
 //! The flags of `rallypoint host`.
 
+use super::key;
 use crate::{announced_lobby::AnnouncedLobby, error::CommandError, listen_addr::listen_addr};
-use rallypoint_announce::LobbyHost;
-use rallypoint_query::lobby_names;
-use rallypoint_wire::{lobby::LobbyId, session};
+use rallypoint_query::list_names;
+use rallypoint_room::RoomConfig;
+use rallypoint_wire::{lobby::ListId, session};
 use std::{net::SocketAddr, path::PathBuf};
 
 /// Host a chat room
@@ -43,8 +44,8 @@ pub struct Args {
     pub lobbies: Vec<AnnouncedLobby>,
 
     /// List of the lobby: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters [default: rooms]
-    #[arg(long, value_name = "UUID|NAME", value_parser = lobby_names::find)]
-    lobby_id: Option<LobbyId>,
+    #[arg(long = "lobby-id", value_name = "UUID|NAME", value_parser = list_names::find)]
+    list_id: Option<ListId>,
 
     /// Refuse clients without encryption
     #[arg(long)]
@@ -62,27 +63,27 @@ pub struct Args {
 }
 
 impl Args {
-    /// A room that is registered with one lobby, and has defaults otherwise.
-    pub fn new(name: &str, key_file: PathBuf, lobby: LobbyHost, listen: SocketAddr) -> Self {
-        Self {
-            name: name.to_owned(),
-            listen: vec![listen],
-            max_players: 64,
-            max_per_address: 8,
-            teams: Vec::new(),
-            welcome: None,
-            lobbies: vec![lobby.into()],
-            lobby_id: None,
-            encrypted_only: false,
-            metrics: None,
-            key_file: Some(key_file),
-        }
+    /// The settings of the room.
+    pub fn config(&self) -> Result<RoomConfig, CommandError> {
+        Ok(RoomConfig {
+            name: self.name.clone(),
+            key: key::load_or_generate(self.key_file.as_deref())?,
+            listen: self.listen.clone(),
+            max_players: self.max_players,
+            max_per_address: self.max_per_address,
+            teams: if self.teams.is_empty() { vec!["red".into(), "blue".into()] } else { self.teams.clone() },
+            welcome: self.welcome.clone(),
+            lobbies: AnnouncedLobby::hosts(&self.lobbies),
+            list_id: self.list()?,
+            encrypted_only: self.encrypted_only,
+            metrics: self.metrics,
+        })
     }
 
     /// The list in which the room is to appear.
-    pub fn list(&self) -> Result<LobbyId, CommandError> {
-        let rooms = lobby_names::find(lobby_names::ROOMS).map_err(CommandError::failed)?;
-        AnnouncedLobby::common_list(&self.lobbies, self.lobby_id, rooms)
+    pub fn list(&self) -> Result<ListId, CommandError> {
+        let rooms = list_names::find(list_names::ROOMS).map_err(CommandError::failed)?;
+        AnnouncedLobby::common_list(&self.lobbies, self.list_id, rooms)
     }
 }
 

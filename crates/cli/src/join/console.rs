@@ -3,10 +3,11 @@
 use super::line_editor::{EditAction, LineEditor};
 use crate::{
     error::CommandError,
-    input_lines::{InputLines, Line},
+    input_lines::InputLines,
     output::terminal::{Style, Terminal, columns, wrap},
     stdio::print_stdout,
 };
+use rallypoint_room::Line;
 use ratatui::crossterm::{
     event::{self, DisableBracketedPaste, EnableBracketedPaste, Event},
     execute, terminal,

@@ -1,6 +1,7 @@
 //! The line that a guest is typing. No I/O.
 
-use crate::{input_lines::MAX_LINE, output::terminal::columns};
+use crate::output::terminal::columns;
+use rallypoint_room::MAX_LINE;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// Number of lines that can be recalled.

@@ -1,7 +1,6 @@
 //! Comma-separated values (RFC 4180, with plain line ends).
 
 use super::FailedTarget;
-use csv::{Terminator, WriterBuilder};
 use rallypoint_query::{ProbeError, ScannedServer, proto::Protocol};
 
 /// The names of the fields.
@@ -68,12 +67,15 @@ fn optional<T: ToString>(value: Option<T>) -> String {
 
 /// A line without its end.
 fn line(fields: [String; FIELDS.len()]) -> String {
-    let mut writer = WriterBuilder::new().terminator(Terminator::Any(b'\n')).from_writer(Vec::new());
-    // Writing to memory does not fail, and quoting does not break UTF-8.
-    let _ = writer.write_record(fields.map(|field| without_formula(&field)));
-    let mut line = String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default();
-    line.truncate(line.trim_end_matches('\n').len());
-    line
+    fields.map(|field| quoted(without_formula(&field))).join(",")
+}
+
+/// A field in quotes, if it needs them.
+fn quoted(field: String) -> String {
+    match field.contains([',', '"', '\r', '\n']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field,
+    }
 }
 
 /// A field that a spreadsheet would evaluate as a formula is preceded by an apostrophe: names come from untrusted servers.

@@ -12,11 +12,13 @@ use rallypoint_query::{
 /// Width of the labels, in columns.
 const LABEL: usize = 13;
 
-const PLAYERS: [Column; 5] = [
+const PLAYERS: [Column; 7] = [
     Column { title: "PLAYER", right: false, least: 8, preferred: 8, drop: 0, if_different: false },
     Column { title: "TEAM", right: false, least: 4, preferred: 4, drop: 1, if_different: false },
+    Column { title: "SCORE", right: true, least: 5, preferred: 5, drop: 2, if_different: false },
     Column { title: "RANK", right: true, least: 4, preferred: 4, drop: 3, if_different: false },
     Column { title: "PING", right: true, least: 4, preferred: 4, drop: 2, if_different: false },
+    Column { title: "TIME", right: true, least: 4, preferred: 4, drop: 4, if_different: false },
     Column { title: "", right: false, least: 8, preferred: 8, drop: 4, if_different: false },
 ];
 
@@ -27,7 +29,7 @@ pub fn server(record: &ScannedServer, terminal: Terminal) -> String {
     let mut text = terminal.paint(Style::Bold, &clip(record.name(), most)) + "\n";
     let mut line = |label: &str, value: Option<&str>, style| {
         if let Some(value) = value.filter(|value| !value.trim().is_empty()) {
-            push(&mut text, label, value, style, terminal);
+            push(&mut text, (label, LABEL), value, style, terminal);
         }
     };
     line("description", info.description.as_deref(), Style::Plain);
@@ -55,17 +57,16 @@ pub fn server(record: &ScannedServer, terminal: Terminal) -> String {
     let mods: Vec<_> = info.mods.iter().filter_map(|it| it.name.as_deref().or(it.id.as_deref())).collect();
     line("mods", Some(&mods.join(", ")), Style::Plain);
     line("tags", Some(&info.tags.join(", ")), Style::Plain);
-    if let Some(rules) = info.bloodmasters.and_then(|info| info.rules) {
-        let limit = |value: i16, unit: &str| if value > 0 { format!("{value}{unit}") } else { "none".into() };
-        line("score limit", Some(&limit(rules.score_limit, "")), Style::Plain);
-        line("time limit", Some(&limit(rules.time_limit, " min")), Style::Plain);
-    }
     if let Some(reply) = record.reply.as_ref().filter(|reply| !reply.missing.is_empty()) {
         let missing: Vec<_> = reply.missing.iter().map(ToString::to_string).collect();
         line("missing", Some(&missing.join(", ")), Style::Fair);
     }
     if let Some(error) = &record.error {
         line("error", Some(&error.to_string()), Style::Bad);
+    }
+    let width = info.rules.keys().map(|name| name.chars().count() + 1).max().unwrap_or(0).max(LABEL);
+    for (name, value) in info.rules.iter().filter(|(_, value)| !value.is_empty()) {
+        push(&mut text, (name, width), value, Style::Plain, terminal);
     }
     text + &players(info, terminal)
 }
@@ -113,6 +114,14 @@ fn address(record: &ScannedServer) -> String {
     record.protocol.map_or(address.clone(), |protocol| format!("{address} ({protocol})"))
 }
 
+/// A time in the game: `1:02:03` or `2:03`.
+fn duration(seconds: u32) -> String {
+    match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
+        (0, minutes, seconds) => format!("{minutes}:{seconds:02}"),
+        (hours, minutes, seconds) => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
 fn players(info: &ServerInfo, terminal: Terminal) -> String {
     let mut table = Table::new(&PLAYERS);
     for player in info.player_list.iter().flatten() {
@@ -122,11 +131,13 @@ fn players(info: &ServerInfo, terminal: Terminal) -> String {
         table.push(vec![
             player.name.as_str().into(),
             team.unwrap_or_default().into(),
+            player.score.map(|score| score.to_string()).unwrap_or_default().into(),
             rank.unwrap_or_default().into(),
             player
                 .ping_ms
                 .map(|ping| Cell { text: ping.to_string(), style: Style::of_ping(ping.into()) })
                 .unwrap_or_default(),
+            player.duration_s.map(duration).unwrap_or_default().into(),
             if player.spectator { "spectator" } else { "" }.into(),
         ]);
     }
@@ -138,11 +149,11 @@ fn players(info: &ServerInfo, terminal: Terminal) -> String {
     "\n".to_owned() + &lines.lines().map(|line| format!("  {line}\n")).collect::<String>()
 }
 
-/// Appends a label and its value, wrapped if it is long.
-fn push(text: &mut String, label: &str, value: &str, style: Style, terminal: Terminal) {
-    let room = terminal.width.map_or(usize::MAX, |width| width.saturating_sub(LABEL + 2)).max(8);
+/// Appends a label of this width and its value, wrapped if it is long.
+fn push(text: &mut String, (label, label_width): (&str, usize), value: &str, style: Style, terminal: Terminal) {
+    let room = terminal.width.map_or(usize::MAX, |width| width.saturating_sub(label_width + 2)).max(8);
     for (n, line) in wrap(value, room).iter().enumerate() {
-        let label = terminal.paint(Style::Dim, &format!("{:<LABEL$}", if n == 0 { label } else { "" }));
+        let label = terminal.paint(Style::Dim, &format!("{:<label_width$}", if n == 0 { label } else { "" }));
         text.push_str(format!("  {label}{}", terminal.paint(style, line)).trim_end());
         text.push('\n');
     }

@@ -1,11 +1,11 @@
 //! The JSON form of a server. The keys are documented in docs/querying.md.
 
 use rallypoint_query::{
-    ScannedServer, lobby_names,
-    proto::{Player, Protocol, RttMethod, ServerInfo},
+    ScannedServer, list_names,
+    proto::{ExtensionValue, Player, Protocol, RttMethod, ServerInfo},
 };
-use rallypoint_wire::{bloodmasters::Rules, lobby::Transport, text};
-use serde::Serialize;
+use rallypoint_wire::{lobby::Transport, text};
+use serde::{Serialize, Serializer};
 use std::{collections::BTreeMap, net::SocketAddr};
 
 /// The JSON form of a server.
@@ -56,26 +56,19 @@ pub fn server(record: &ScannedServer) -> ServerJson<'_> {
                 Transport::Tcp => "tcp",
                 Transport::Udp => "udp",
             },
-            list: record.list.map(lobby_names::short_name),
+            list: record.list.map(list_names::short_name),
             protocol_id: lobby.protocol_id.map(|id| id.to_string()),
             entries: lobby.entries.iter().map(|(key, value)| entry(key, value)).collect(),
         }),
         endpoints: &record.endpoints,
-        bloodmasters: info.bloodmasters.as_ref().map(|it| BloodmastersJson {
-            protocol: it.protocol,
-            clients: it.clients,
-            max_clients: it.max_clients,
-            game_type: it.game_type.0,
-            score_limit: it.rules.map(|Rules { score_limit, .. }| score_limit),
-            time_limit: it.rules.map(|rules| rules.time_limit),
-            join_smallest: it.rules.map(|rules| rules.join_smallest),
-        }),
-        session: info.session.as_ref().map(|it| SessionJson {
-            revision: it.revision,
-            engine_revision: it.engine_revision,
-            version_type: it.version_type,
-            version: it.version,
-        }),
+        rules: &info.rules,
+        extensions: info
+            .extensions
+            .iter()
+            .map(|(protocol, fields)| {
+                (protocol.as_str(), fields.iter().map(|(name, value)| (name, ValueJson(value))).collect())
+            })
+            .collect(),
     }
 }
 
@@ -146,10 +139,26 @@ pub struct ServerJson<'a> {
     endpoints: &'a [SocketAddr],
     #[serde(skip_serializing_if = "Option::is_none")]
     lobby: Option<LobbyJson>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bloodmasters: Option<BloodmastersJson>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session: Option<SessionJson>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    rules: &'a BTreeMap<String, String>,
+    /// Fields that only one protocol has: an object with its name.
+    #[serde(flatten)]
+    extensions: BTreeMap<&'static str, BTreeMap<&'static str, ValueJson<'a>>>,
+}
+
+/// A field that only one protocol has.
+#[derive(Debug)]
+struct ValueJson<'a>(&'a ExtensionValue);
+
+impl Serialize for ValueJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            ExtensionValue::Number(number) => number.serialize(serializer),
+            ExtensionValue::Switch(switch) => switch.serialize(serializer),
+            ExtensionValue::Text(text) => text.serialize(serializer),
+            ExtensionValue::Unknown => serializer.serialize_none(),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -173,6 +182,10 @@ pub struct PlayerJson<'a> {
     team: Option<u8>,
     team_name: Option<&'a str>,
     rank: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_s: Option<u32>,
     ping_ms: Option<i32>,
     platform: Option<i8>,
     spectator: bool,
@@ -185,6 +198,8 @@ impl<'a> PlayerJson<'a> {
             team: player.team,
             team_name: player.team.and_then(|team| info.team_name(team)),
             rank: player.rank,
+            score: player.score,
+            duration_s: player.duration_s,
             ping_ms: player.ping_ms,
             platform: player.platform,
             spectator: player.spectator,
@@ -198,23 +213,4 @@ struct LobbyJson {
     list: Option<String>,
     protocol_id: Option<String>,
     entries: BTreeMap<String, String>,
-}
-
-#[derive(Debug, Serialize)]
-struct BloodmastersJson {
-    protocol: u8,
-    clients: u8,
-    max_clients: u8,
-    game_type: u8,
-    score_limit: Option<i16>,
-    time_limit: Option<i16>,
-    join_smallest: Option<bool>,
-}
-
-#[derive(Debug, Serialize)]
-struct SessionJson {
-    revision: u8,
-    engine_revision: u32,
-    version_type: u8,
-    version: u32,
 }

@@ -1,23 +1,19 @@
 //! The flags of `rallypoint respond`.
 
 use super::Listener;
+use rallypoint_query_proto::{Protocol, Responder};
 use std::{net::SocketAddr, path::PathBuf};
 
 /// Answer queries on behalf of a game that has no query protocol
 ///
-/// Runs beside the game and answers queries with the contents of a file (name, map, players and so on), in the protocol of
-/// Bloodmasters (document 002) or of sessions (document 003). Rate limits prevent its use for amplification attacks. SIGHUP
+/// Runs beside the game and answers queries with the contents of a file (name, map, players and so on), in the protocols that
+/// have an option with their name. Rate limits prevent its use for amplification attacks. SIGHUP
 /// reloads the file. When it is ready, it prints one line per address on standard output.
 #[derive(clap::Args)]
 #[command(after_long_help = MORE, after_help = "For examples, signals and exit codes: rallypoint respond --help")]
 pub struct Args {
-    /// Address for queries of the Bloodmasters protocol; can be repeated
-    #[arg(long, value_name = "ADDR:PORT", value_parser = addr)]
-    bloodmasters: Vec<SocketAddr>,
-
-    /// Address for queries of the session protocol, which may be the same one; can be repeated
-    #[arg(long, value_name = "ADDR:PORT", value_parser = addr)]
-    session: Vec<SocketAddr>,
+    #[command(flatten)]
+    listen: ListenArgs,
 
     /// File with the answers (TOML); --print-example shows all its keys
     #[arg(long, value_name = "FILE")]
@@ -55,23 +51,50 @@ Exit codes:
   2  wrong usage, or an error in the file, with its line";
 
 impl Args {
-    /// The addresses with their protocols. An address given for both protocols is one listener.
+    /// The addresses with their protocols. An address given for several protocols is one listener.
     pub(super) fn listeners(&self) -> Vec<Listener> {
         let mut listeners: Vec<Listener> = Vec::new();
-        let both =
-            self.bloodmasters.iter().map(|addr| (addr, true)).chain(self.session.iter().map(|addr| (addr, false)));
-        for (&addr, bloodmasters) in both {
+        for &(protocol, addr) in &self.listen.0 {
             // Port 0 selects another free port each time.
-            let known = listeners.iter_mut().find(|listener| listener.addr == addr && addr.port() != 0);
-            match known {
-                Some(listener) => {
-                    listener.bloodmasters |= bloodmasters;
-                    listener.session |= !bloodmasters;
-                }
-                None => listeners.push(Listener { addr, bloodmasters, session: !bloodmasters }),
+            match listeners.iter_mut().find(|listener| listener.addr == addr && addr.port() != 0) {
+                Some(listener) if listener.protocols.contains(&protocol) => {}
+                Some(listener) => listener.protocols.push(protocol),
+                None => listeners.push(Listener { addr, protocols: vec![protocol] }),
             }
         }
         listeners
+    }
+}
+
+/// Addresses to answer queries at: one option for each protocol that has a responder.
+struct ListenArgs(Vec<(Protocol, SocketAddr)>);
+
+impl clap::Args for ListenArgs {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        Responder::protocols().fold(command, |command, protocol| {
+            let name = protocol.as_str();
+            let help =
+                format!("Address for queries of the {name} protocol, also one of another protocol; can be repeated");
+            let arg = clap::Arg::new(name).long(name).value_name("ADDR:PORT").value_parser(addr);
+            command.arg(arg.action(clap::ArgAction::Append).help(help))
+        })
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl clap::FromArgMatches for ListenArgs {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
+        let addrs = |protocol: Protocol| matches.get_many::<SocketAddr>(protocol.as_str()).into_iter().flatten();
+        let all = Responder::protocols().flat_map(|protocol| addrs(protocol).map(move |addr| (protocol, *addr)));
+        Ok(Self(all.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
     }
 }
 

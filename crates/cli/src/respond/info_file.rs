@@ -1,14 +1,10 @@
 //! The file with the answers.
 
-use super::table_reader::{TableReader, integer};
-use crate::{
-    config::{ConfigErrors, Document, syntax_errors},
-    error::describe_io,
-};
-use rallypoint_query_proto::{BloodmastersInfo, Mod, Player, ServerInfo, SessionInfo, Team};
-use rallypoint_wire::bloodmasters::{GameType, Rules};
-use std::{cell::RefCell, fmt, path::Path};
-use toml::de::{DeTable, DeValue};
+use crate::toml_file::{ConfigErrors, TableReader, plain, read_file};
+use rallypoint_query_proto::{Extension, Mod, Player, Protocol, ServerInfo, Team};
+use rallypoint_wire::bloodmasters::GameType;
+use std::{fmt, path::Path};
+use toml::de::DeValue;
 
 /// The path of the file, which can be read repeatedly.
 #[derive(Clone, Copy)]
@@ -27,12 +23,9 @@ impl<'a> InfoFile<'a> {
     /// # Errors
     /// All errors with their lines.
     pub fn read(&self) -> Result<ServerInfo, ConfigErrors> {
-        let mut errors = ConfigErrors::default();
-        match std::fs::read_to_string(self.0) {
-            Ok(text) => return parse(&self.to_string(), &text),
-            Err(error) => errors.push(self, describe_io(&error)),
-        }
-        Err(errors)
+        let mut info = ServerInfo::default();
+        read_file(self.0, |_, table, found| info = server(TableReader::new(table, found))).into_result()?;
+        Ok(info)
     }
 }
 
@@ -40,24 +33,6 @@ impl fmt::Display for InfoFile<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.display().fmt(f)
     }
-}
-
-fn parse(name: &str, text: &str) -> Result<ServerInfo, ConfigErrors> {
-    let found = RefCell::new(Vec::new());
-    let info = match DeTable::parse(text) {
-        Ok(table) => Some(server(TableReader::new("", table.get_ref(), &found))),
-        Err(_) => {
-            found.replace(syntax_errors(text));
-            None
-        }
-    };
-    let mut found = found.into_inner();
-    // The tables of a file are not in the order of their lines.
-    found.sort_by_key(|(at, _)| at.start);
-    let mut errors = ConfigErrors::default();
-    found.iter().for_each(|(at, message)| errors.push(Document { name, text }.location(at), message));
-    errors.into_result()?;
-    Ok(info.unwrap_or_default())
 }
 
 fn server(mut file: TableReader<'_>) -> ServerInfo {
@@ -83,38 +58,39 @@ fn server(mut file: TableReader<'_>) -> ServerInfo {
         teams: file.tables("team").into_iter().filter_map(team).collect(),
         // With a number of players but no names, the players are unknown.
         player_list: (players.is_none() || !list.is_empty()).then_some(list),
-        bloodmasters: own,
-        session: Some(session),
+        rules: file.text_map("rules"),
+        extensions: own
+            .map(|own| (Protocol::Bloodmasters, own))
+            .into_iter()
+            .chain([(Protocol::Session, session)])
+            .collect(),
         ..ServerInfo::default()
     };
     file.finish();
     info
 }
 
-fn bloodmasters(mut table: TableReader<'_>, max_players: u16) -> BloodmastersInfo {
+fn bloodmasters(mut table: TableReader<'_>, max_players: u16) -> Extension {
     let expected =
         "Deathmatch, Team Deathmatch, Capture The Flag, Scavenger, Team Scavenger, or a number from 0 to 255";
-    let info = BloodmastersInfo {
-        game_type: table.read("mode", expected, mode).unwrap_or_default(),
-        max_clients: table.number("max_clients").unwrap_or_else(|| u8::try_from(max_players).unwrap_or(u8::MAX)),
-        rules: Some(Rules {
-            score_limit: table.number("score_limit").unwrap_or(0),
-            time_limit: table.number("time_limit").unwrap_or(0),
-            join_smallest: table.switch("join_smallest"),
-        }),
-        ..BloodmastersInfo::default()
-    };
+    let max_clients = |max_clients: Option<u8>| max_clients.unwrap_or(u8::try_from(max_players).unwrap_or(u8::MAX));
+    let info = Extension::from([
+        ("game_type", table.read("mode", expected, mode).unwrap_or_default().0.into()),
+        ("max_clients", max_clients(table.number("max_clients")).into()),
+        ("score_limit", table.number::<i16>("score_limit").unwrap_or(0).into()),
+        ("time_limit", table.number::<i16>("time_limit").unwrap_or(0).into()),
+        ("join_smallest", table.switch("join_smallest").into()),
+    ]);
     table.finish();
     info
 }
 
-fn session(mut table: TableReader<'_>) -> SessionInfo {
-    let info = SessionInfo {
-        engine_revision: table.number("engine_revision").unwrap_or(0),
-        version_type: table.number("version_type").unwrap_or(0),
-        version: table.number("version").unwrap_or(0),
-        ..SessionInfo::default()
-    };
+fn session(mut table: TableReader<'_>) -> Extension {
+    let info = Extension::from([
+        ("engine_revision", table.number::<u32>("engine_revision").unwrap_or(0).into()),
+        ("version_type", table.number::<u8>("version_type").unwrap_or(0).into()),
+        ("version", table.number::<u32>("version").unwrap_or(0).into()),
+    ]);
     table.finish();
     info
 }
@@ -141,18 +117,20 @@ fn player(mut table: TableReader<'_>) -> Option<Player> {
     table.require("name");
     let team = table.number("team");
     let rank = table.number("rank");
+    let score = table.number("score");
+    let duration_s = table.number("duration_s");
     let platform = table.number("platform");
     let ping_ms = table.number::<u16>("ping_ms").map(i32::from);
     let spectator = table.switch("spectator");
     table.finish();
-    Some(Player { name: name?, team, rank, ping_ms, platform, spectator })
+    Some(Player { name: name?, team, rank, score, duration_s, ping_ms, platform, spectator })
 }
 
 /// A game type by its name or its number.
 fn mode(value: &DeValue<'_>) -> Option<GameType> {
     let name = match value {
         DeValue::String(name) => name,
-        value => return integer(value).and_then(|number| number.try_into().ok()).map(GameType),
+        value => return plain(value).map(GameType),
     };
     let is_it = |number: &u8| GameType(*number).name().is_some_and(|known| known.eq_ignore_ascii_case(name));
     (0..=u8::MAX).find(is_it).map(GameType)
@@ -169,14 +147,25 @@ fn color(value: &DeValue<'_>) -> Option<[u8; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::toml_file::Document;
+
+    fn parse(name: &str, text: &str) -> Result<ServerInfo, ConfigErrors> {
+        let mut info = ServerInfo::default();
+        let document = Document { name, text };
+        document.read(|_, table, found| info = server(TableReader::new(table, found))).into_result()?;
+        Ok(info)
+    }
 
     #[test]
     fn the_example_contains_all_keys() {
         let info = parse("example.toml", InfoFile::EXAMPLE).unwrap();
         assert_eq!((info.players, info.max_players), (Some(2), Some(24)));
         assert_eq!(info.teams[0].color, [0xcc, 0x33, 0x33]);
-        assert_eq!(info.bloodmasters.unwrap().game_type, GameType::CAPTURE_THE_FLAG);
-        assert_eq!(info.session.unwrap().version, 292);
+        let own = &info.extensions;
+        assert_eq!(own[&Protocol::Bloodmasters].number("game_type"), Some(GameType::CAPTURE_THE_FLAG.0));
+        assert_eq!(own[&Protocol::Session].number("version"), Some(292));
+        assert_eq!(info.rules["fraglimit"], "20");
+        assert_eq!(info.player_list.as_ref().unwrap()[0].score, Some(12));
         assert_eq!(info.player_list.unwrap()[0].name, "Ada");
     }
 

@@ -1,13 +1,14 @@
 //! The flags of `rallypoint serve`.
 
 use crate::{
-    config::{Override, Sources},
+    config::{Override, Setting, Sources},
     error::CommandError,
     listen_addr::listen_addr,
     local_lobby::DEFAULT_HTTP_PORT,
 };
+use rallypoint_lobby_proto::doors::{DOORS, Door, DoorSockets};
 use rallypoint_wire::lobby;
-use std::{net::SocketAddr, path::PathBuf};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 
 /// Run a lobby (master server): game servers register with it, players get the list from it
 ///
@@ -24,23 +25,23 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Directory for data that survives a restart
-    ///
-    /// Default: $STATE_DIRECTORY (systemd), $XDG_STATE_HOME/rallypoint or ~/.local/state/rallypoint.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help = help("data_dir"), long_help = about("data_dir"))]
     data_dir: Option<PathBuf>,
 
-    // The next three have no doc comments because rustdoc would read the brackets as links.
-    #[arg(long, value_name = "ADDR:PORT", value_parser = addr)]
-    #[arg(help = "Address of the lobby, UDP and TCP; can be repeated [default: 0.0.0.0:29944 and [::]:29944]")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = addr, help = help("lobby.listen"))]
     lobby: Vec<SocketAddr>,
 
-    #[arg(long, value_name = "ADDR:PORT|off", value_parser = addr_or_off)]
-    #[arg(help = "Address of the legacy lobby, or off; can be repeated [default: 0.0.0.0:29942 and [::]:29942]")]
+    #[arg(long, value_name = "ADDR:PORT|off", value_parser = addr_or_off, help = help("legacy.listen"))]
     legacy: Vec<AddrOrOff>,
 
-    #[arg(long, value_name = "ADDR:PORT|off", value_parser = addr_or_off)]
-    #[arg(help = "Address of the web page and API, or off; can be repeated [default: 0.0.0.0:29950 and [::]:29950]")]
+    /// Open a door to the servers and clients of other games; can be repeated
+    ///
+    /// Without an address it listens on all IPv4 and IPv6 addresses, at the port that its games expect. The names are in
+    /// docs/configuration.md, in the section about doors.
+    #[arg(long, value_name = "NAME[=ADDR:PORT]", value_parser = door)]
+    door: Vec<(&'static DoorSockets, Vec<SocketAddr>)>,
+
+    #[arg(long, value_name = "ADDR:PORT|off", value_parser = addr_or_off, help = help("web.listen"))]
     http: Vec<AddrOrOff>,
 
     /// Share the list with other lobbies through this Redis or Valkey
@@ -112,6 +113,10 @@ impl Args {
     /// The sources of the settings.
     pub fn sources(&self) -> Result<Sources, CommandError> {
         let mut sources = Sources::new(self.config.clone());
+        let mut doors = BTreeMap::<_, Vec<SocketAddr>>::new();
+        for (sockets, addrs) in &self.door {
+            doors.entry(sockets.setting).or_default().extend(addrs);
+        }
         let mut flag = |label: &str, path: &str, value: String| {
             sources.flags.push(Override { label: label.into(), path: path.into(), value });
         };
@@ -143,6 +148,9 @@ impl Args {
             }
             flag(label, path, if addrs.is_empty() { "off".into() } else { join(addrs.iter()) });
         }
+        for (setting, addrs) in &doors {
+            flag("--door", setting, join(addrs.iter()));
+        }
         Ok(sources)
     }
 }
@@ -160,6 +168,21 @@ fn join(addrs: impl Iterator<Item = impl ToString>) -> String {
     addrs.map(|addr| addr.to_string()).collect::<Vec<_>>().join(",")
 }
 
+/// The description of a setting, for the flag that sets it.
+fn about(path: &str) -> &'static str {
+    Setting::find(path).map_or("", |setting| setting.about)
+}
+
+/// The first sentence of the description, and the default if there is one.
+fn help(path: &str) -> String {
+    let Some(Setting { about, default, .. }) = Setting::find(path) else { return String::new() };
+    let sentence = about.split(". ").next().unwrap_or_default().trim_end_matches('.');
+    match default.replace(", ", " and ") {
+        none if none.is_empty() => sentence.into(),
+        default => format!("{sentence}; can be repeated [default: {default}]"),
+    }
+}
+
 fn addr(text: &str) -> Result<SocketAddr, String> {
     listen_addr(text, lobby::PORT)
 }
@@ -171,6 +194,21 @@ fn addr_or_off(text: &str) -> Result<AddrOrOff, String> {
             listen_addr(text, DEFAULT_HTTP_PORT.get()).map(AddrOrOff::Addr).map_err(|error| format!("{error}, or off"))
         }
     }
+}
+
+/// The names of all doors with sockets.
+fn door_names() -> String {
+    let names = DOORS.into_iter().filter(|door| door.sockets.is_some()).map(|door| door.name);
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// A door, and where it listens.
+fn door(text: &str) -> Result<(&'static DoorSockets, Vec<SocketAddr>), String> {
+    let (name, addr) = text.split_once('=').map_or((text, None), |(name, addr)| (name, Some(addr)));
+    let sockets = Door::find(name).and_then(|door| door.sockets.as_ref());
+    let sockets = sockets.ok_or_else(|| format!("there is no such door: the names are {}", door_names()))?;
+    let addrs = addr.map_or_else(|| Ok(sockets.documented_addrs()), |addr| Ok(vec![listen_addr(addr, sockets.port)?]));
+    addrs.map(|addrs| (sockets, addrs))
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

@@ -2,7 +2,7 @@
 
 use crate::{config::Settings, error::CommandError};
 use rallypoint_lobby::LobbyService;
-use rallypoint_web::{ExportKey, ExportOptions, ExportService, ExportSettings, LobbyNames};
+use rallypoint_web::{ExportKey, ExportOptions, ExportService, ExportSettings, ListNames};
 use std::path::Path;
 use tracing::info;
 
@@ -35,6 +35,6 @@ pub fn export_settings(settings: &Settings) -> ExportSettings {
         page_url: export.page_url.as_ref().map(ToString::to_string),
         mirrors: export.mirrors.iter().map(ToString::to_string).collect(),
         title: settings.web.settings.site.title.clone(),
-        names: LobbyNames(settings.names.clone()),
+        names: ListNames(settings.names.clone()),
     }
 }

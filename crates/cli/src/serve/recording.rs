@@ -107,7 +107,7 @@ fn list_change(event: &Event) -> Option<ListChange> {
     let moved =
         |listing: &ListedServer, kind| ListChange { id: listing.public_id(), time: seconds(since_1970()), kind };
     match event {
-        Event::Listed(listing) => Some(moved(listing, ListChangeKind::Listed(listing.lobby_id()))),
+        Event::Listed(listing) => Some(moved(listing, ListChangeKind::Listed(listing.list_id()))),
         Event::Unlisted(listing, why) => Some(moved(listing, ListChangeKind::Unlisted(*why))),
         Event::Changed(_) | Event::Check(_) => None,
     }

@@ -41,7 +41,7 @@ impl StoreClient {
         self.name_foreign_key_from(connection, 0, error).await
     }
 
-    /// The same for an error about the messages.
+    /// Names the foreign key behind an error about the messages.
     pub(super) async fn name_message_key(&self, connection: &mut StoreConnection, error: StoreError) -> StoreError {
         self.name_foreign_key_from(connection, MESSAGES, error).await
     }

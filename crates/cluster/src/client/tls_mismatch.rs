@@ -17,9 +17,9 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 /// How a server differs from its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TlsMismatch {
-    /// It requires TLS.
+    /// The store requires TLS.
     Encrypted,
-    /// It does not use TLS.
+    /// The store does not use TLS.
     Plain,
 }
 

@@ -4,7 +4,7 @@ use super::ClusterNode;
 
 /// When the bans of the store are read: with each contact, and when the store has lost some.
 #[derive(Debug, Default)]
-pub(super) struct BanState {
+pub(super) struct ReadState {
     /// Whether all bans are read next.
     pub is_due: bool,
     /// Number of bans in the store at the last tick of this contact.
@@ -13,7 +13,7 @@ pub(super) struct BanState {
     pub is_foreign: bool,
 }
 
-impl BanState {
+impl ReadState {
     /// The store was opened.
     pub fn handle_opened(&mut self) {
         self.is_due = true;

@@ -151,8 +151,9 @@ impl ClusterNode {
         let endpoint = |(internal, external)| ReplicatedEndpoint { internal, external, deadline: now };
         ReplicatedServer {
             public_id: id,
-            lobby_id: value.body.lobby_id,
+            list_id: value.body.list_id,
             origin: value.origin,
+            door: value.body.door,
             is_proven: value.body.is_proven,
             since,
             block: value.body.block,

@@ -3,7 +3,7 @@
 use super::{
     ClusterNode,
     pending::{Pending, ServerState},
-    queued::{QueuedBan, QueuedWrite},
+    queued::{QueuedDecision, QueuedWrite},
 };
 use crate::{
     StoreClock,
@@ -42,7 +42,7 @@ pub(super) struct Outbox {
     /// Servers with changes of this node that the store has not confirmed.
     pending: HashMap<PublicId, Pending>,
     /// By subject, so that a decision replaces an earlier one that was not written yet.
-    bans: HashMap<Vec<u8>, QueuedBan>,
+    bans: HashMap<Vec<u8>, QueuedDecision>,
     leases: VecDeque<LeaseRenewal>,
     /// Whether a request for leases is sent although it could have more.
     is_lease_flush: bool,
@@ -145,7 +145,7 @@ impl Outbox {
             match write {
                 // A later decision may wait by now; and it may have been written, and another node may have decided since.
                 QueuedWrite::Ban(ban) => {
-                    self.bans.entry(ban.subject.clone()).or_insert(QueuedBan { is_current: false, ..ban });
+                    self.bans.entry(ban.subject.clone()).or_insert(QueuedDecision { is_current: false, ..ban });
                 }
                 write => self.writes.push_front(write),
             }
@@ -167,7 +167,7 @@ impl Outbox {
         self.writes.push_back(write);
     }
 
-    fn push_ban(&mut self, ban: QueuedBan) -> bool {
+    fn push_ban(&mut self, ban: QueuedDecision) -> bool {
         // Bans that this node knew before, and passes on because the store lacks them, are not later than the operator's decisions.
         if !ban.is_current && self.bans.get(&ban.subject).is_some_and(|waiting| waiting.is_current) {
             return true;
@@ -239,7 +239,7 @@ impl ClusterNode {
     /// `false` if too many wait for the store.
     pub fn handle_ban(&mut self, subject: &[u8], value: Vec<u8>, since: u64, end: u64, is_current: bool) -> bool {
         let is_current = is_current && self.contact.is_connected();
-        self.outbox.push_ban(QueuedBan { subject: subject.to_vec(), value, since, end, is_current })
+        self.outbox.push_ban(QueuedDecision { subject: subject.to_vec(), value, since, end, is_current })
     }
 
     pub(super) fn write_request(&mut self, epoch: [u8; 16]) -> Request {

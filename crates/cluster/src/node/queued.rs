@@ -10,12 +10,12 @@ use std::time::Instant;
 pub(super) enum QueuedWrite {
     Put { server: Box<ReplicatedServer>, transport: Transport },
     Remove { id: PublicId, reason: UnlistReason, deadline: Instant },
-    Ban(QueuedBan),
+    Ban(QueuedDecision),
 }
 
 /// As [`Write::Ban`].
 #[derive(Clone, Debug)]
-pub(super) struct QueuedBan {
+pub(super) struct QueuedDecision {
     pub subject: Vec<u8>,
     pub value: Vec<u8>,
     pub since: u64,
@@ -65,9 +65,10 @@ impl QueuedWrite {
                     v4: server.v4.map(endpoint),
                     v6: server.v6.map(endpoint),
                     body: EntryBody {
-                        lobby_id: server.lobby_id,
+                        list_id: server.list_id,
                         since: clock.store_time(server.since),
                         is_proven: server.is_proven,
+                        door: server.door,
                         block: server.block.clone(),
                     },
                 }
@@ -75,7 +76,7 @@ impl QueuedWrite {
             Self::Remove { id, reason, deadline } => {
                 Write::Remove { id: *id, reason: *reason, deadline: clock.store_time(*deadline) }
             }
-            Self::Ban(QueuedBan { subject, value, since, end, is_current }) => Write::Ban {
+            Self::Ban(QueuedDecision { subject, value, since, end, is_current }) => Write::Ban {
                 subject: subject.clone(),
                 value: value.clone(),
                 since: *since,

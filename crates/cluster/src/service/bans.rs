@@ -5,35 +5,26 @@
 //! learns of it; so does one that has ended.
 
 use crate::ClusterNode;
-use rallypoint_lobby::{AdminRecord, AdminStore, BanChange, BanDecision, LobbyService};
-use rallypoint_lobby_proto::{Ban, BanSubject};
-use serde::{Deserialize, Serialize};
+use rallypoint_lobby::{AdminRecord, AdminStore, BanChange, LobbyService, OperatorDecision};
 use std::{
     collections::HashMap,
     time::{SystemTime, UNIX_EPOCH},
 };
 use tokio::sync::broadcast;
 
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum SharedBan {
-    Put(Ban),
-    Lifted(BanSubject),
-}
-
 /// The exchange of bans between this node's operator and the others.
 #[derive(Debug)]
-pub(super) struct BanSharing {
+pub(super) struct Exchange {
     /// `None` without a store of bans.
     admin: Option<AdminStore>,
-    changes: Option<broadcast::Receiver<BanDecision>>,
+    changes: Option<broadcast::Receiver<OperatorDecision>>,
     /// Whether it was logged that another program's value is where the bans should be.
     is_foreign_logged: bool,
     malformed: u64,
     left_out: usize,
 }
 
-impl BanSharing {
+impl Exchange {
     pub fn new(lobby: &LobbyService) -> Self {
         let admin = lobby.admin().cloned();
         let changes = admin.as_ref().map(AdminStore::subscribe);
@@ -68,14 +59,14 @@ impl BanSharing {
     }
 
     /// Parses a ban of the store.
-    pub fn parse(&mut self, value: &[u8]) -> Option<BanDecision> {
+    pub fn parse(&mut self, value: &[u8]) -> Option<OperatorDecision> {
         let decision = parse(value);
         self.malformed += u64::from(decision.is_none());
         decision
     }
 
     /// Parses all bans of the store, and hands those over that it does not have.
-    pub fn parse_all(&mut self, node: &mut ClusterNode, values: &[Vec<u8>], left_out: usize) -> Vec<BanDecision> {
+    pub fn parse_all(&mut self, node: &mut ClusterNode, values: &[Vec<u8>], left_out: usize) -> Vec<OperatorDecision> {
         let all: Vec<_> = values.iter().filter_map(|value| self.parse(value)).collect();
         let has_room = self.admin.as_ref().is_none_or(|admin| share_missing(node, &admin.record(), &all));
         self.set_left_out(left_out.saturating_add(usize::from(!has_room)));
@@ -83,7 +74,7 @@ impl BanSharing {
     }
 
     /// Applies decisions of the other nodes.
-    pub async fn apply(&mut self, decisions: Vec<BanDecision>) {
+    pub async fn apply(&mut self, decisions: Vec<OperatorDecision>) {
         let Some(admin) = self.admin.as_ref().filter(|_| !decisions.is_empty()) else { return };
         match admin.apply_shared(decisions).await {
             Ok(left_out) => self.set_left_out(self.left_out.max(left_out)),
@@ -121,14 +112,14 @@ impl BanSharing {
 
 /// Hands bans and lifts that this node knows to the others if the store does not have them, or has an earlier decision. Returns
 /// `false` if too many wait for the store.
-fn share_missing(node: &mut ClusterNode, record: &AdminRecord, stored: &[BanDecision]) -> bool {
+fn share_missing(node: &mut ClusterNode, record: &AdminRecord, stored: &[OperatorDecision]) -> bool {
     let stored: HashMap<_, _> =
         stored.iter().map(|decision| (decision.change.subject().to_string(), decision.since)).collect();
-    let own = record
-        .bans
-        .iter()
-        .map(|own| BanDecision { change: BanChange::Put(own.ban.clone()), since: own.since.saturating_mul(1_000) });
-    let is_missing = |decision: &BanDecision| {
+    let own = record.bans.iter().map(|own| OperatorDecision {
+        change: BanChange::Put(own.ban.clone()),
+        since: own.since.saturating_mul(1_000),
+    });
+    let is_missing = |decision: &OperatorDecision| {
         stored.get(&decision.change.subject().to_string()).is_none_or(|known| *known < decision.since)
     };
     let mut has_room = true;
@@ -138,14 +129,14 @@ fn share_missing(node: &mut ClusterNode, record: &AdminRecord, stored: &[BanDeci
     has_room
 }
 
-fn hand_over(node: &mut ClusterNode, decision: BanDecision, is_current: bool) -> bool {
-    let BanDecision { change, since } = decision;
+fn hand_over(node: &mut ClusterNode, decision: OperatorDecision, is_current: bool) -> bool {
+    let OperatorDecision { change, since } = decision;
     let subject = change.subject().to_string();
-    let (end, shared) = match change {
-        BanChange::Put(ban) => (ban.until.map_or(0, unix_milliseconds), SharedBan::Put(ban)),
-        BanChange::Lifted(subject) => (since, SharedBan::Lifted(subject)),
+    let end = match &change {
+        BanChange::Put(ban) => ban.until.map_or(0, unix_milliseconds),
+        BanChange::Lifted(_) => since,
     };
-    serde_json::to_vec(&shared).is_ok_and(|value| node.handle_ban(subject.as_bytes(), value, since, end, is_current))
+    serde_json::to_vec(&change).is_ok_and(|value| node.handle_ban(subject.as_bytes(), value, since, end, is_current))
 }
 
 fn unix_milliseconds(time: SystemTime) -> u64 {
@@ -156,26 +147,23 @@ fn unix_milliseconds(time: SystemTime) -> u64 {
 const MAX_SINCE: u64 = 999_999_999_999_999;
 
 /// Parses a value of the store; anything else is skipped.
-fn parse(value: &[u8]) -> Option<BanDecision> {
+fn parse(value: &[u8]) -> Option<OperatorDecision> {
     let mut parts = value.splitn(3, |byte| *byte == b' ');
     let mut number = || -> Option<u64> { std::str::from_utf8(parts.next()?).ok()?.parse().ok() };
     let (since, _end) = (number().filter(|since| *since <= MAX_SINCE)?, number()?);
-    let change = match serde_json::from_slice(parts.next()?).ok()? {
-        SharedBan::Put(ban) => BanChange::Put(ban),
-        SharedBan::Lifted(subject) => BanChange::Lifted(subject),
-    };
-    Some(BanDecision { change, since })
+    let change = serde_json::from_slice(parts.next()?).ok()?;
+    Some(OperatorDecision { change, since })
 }
 
 /// A change of bans by the operator, as the node receives it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Received {
-    Decision(BanDecision),
+    Decision(OperatorDecision),
     /// There were more changes than wait for a subscriber.
     Missed,
 }
 
-async fn receive(bans: &mut Option<broadcast::Receiver<BanDecision>>) -> Option<Received> {
+async fn receive(bans: &mut Option<broadcast::Receiver<OperatorDecision>>) -> Option<Received> {
     match bans.as_mut()?.recv().await {
         Ok(decision) => Some(Received::Decision(decision)),
         Err(broadcast::error::RecvError::Lagged(_)) => Some(Received::Missed),
@@ -189,6 +177,7 @@ async fn receive(bans: &mut Option<broadcast::Receiver<BanDecision>>) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rallypoint_lobby_proto::{Ban, BanSubject};
 
     fn network() -> BanSubject {
         BanSubject::network("203.0.113.0/24".parse().unwrap()).unwrap()
@@ -199,13 +188,14 @@ mod tests {
         let subject = network();
         let ban = Ban { subject: subject.clone(), reason: "spam".into(), until: None };
         for (shared, change) in [
-            (SharedBan::Put(ban.clone()), BanChange::Put(ban)),
-            (SharedBan::Lifted(subject.clone()), BanChange::Lifted(subject)),
+            (r#"{"put":{"network":"203.0.113.0/24","reason":"spam","until":null}}"#, BanChange::Put(ban)),
+            (r#"{"lifted":{"network":"203.0.113.0/24"}}"#, BanChange::Lifted(subject)),
         ] {
-            let value = [b"17 0 ", &*serde_json::to_vec(&shared).unwrap()].concat();
-            assert_eq!(parse(&value), Some(BanDecision { change, since: 17 }));
+            assert_eq!(serde_json::to_string(&change).unwrap(), shared);
+            let value = [b"17 0 ", shared.as_bytes()].concat();
+            assert_eq!(parse(&value), Some(OperatorDecision { change, since: 17 }));
         }
-        let ahead = [b"9999999999999999 0 ", &*serde_json::to_vec(&SharedBan::Lifted(network())).unwrap()].concat();
+        let ahead = [b"9999999999999999 0 ", &*serde_json::to_vec(&BanChange::Lifted(network())).unwrap()].concat();
         assert_eq!(parse(&ahead), None, "no decision could be later");
         for garbage in [&b""[..], b"17", b"17 ", b"17 0", b"17 0 {}", b"17 {}", b"17 0 {\"put\":{}}", b"\xff \xff \xff"]
         {
@@ -217,7 +207,7 @@ mod tests {
     async fn changes_that_were_missed_are_reported() {
         let (sender, receiver) = broadcast::channel(2);
         let mut bans = Some(receiver);
-        let decision = |since| BanDecision { change: BanChange::Lifted(network()), since };
+        let decision = |since| OperatorDecision { change: BanChange::Lifted(network()), since };
         (0..5).for_each(|since| drop(sender.send(decision(since))));
         assert_eq!(receive(&mut bans).await, Some(Received::Missed));
         assert_eq!(receive(&mut bans).await, Some(Received::Decision(decision(3))));

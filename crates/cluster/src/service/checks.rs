@@ -78,8 +78,7 @@ impl CheckCoordinator for StoreChecks {
 fn target_name(target: &CheckTarget) -> String {
     let kind = match target.kind {
         CheckKind::Connect => "tcp",
-        CheckKind::Bloodmasters => "bloodmasters",
-        CheckKind::Session => "session",
+        CheckKind::Query(protocol) => protocol.as_str(),
     };
     format!("{kind}:{}", target.addr)
 }

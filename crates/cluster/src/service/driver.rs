@@ -2,7 +2,7 @@
 
 use super::{
     ClusterOptions,
-    bans::BanSharing,
+    bans::Exchange,
     checks::StoreChecks,
     connection::{SharedConnection, no_connection},
     messenger::Messenger,
@@ -61,12 +61,12 @@ pub(super) struct Driver {
     link: ClusterLink,
     connections: Option<Connections>,
     requests: JoinSet<Finished>,
-    bans: BanSharing,
+    bans: Exchange,
     status: NodeStatus,
     refused_servers: u64,
     /// When everything is read again because servers were not applied.
     reread_at: Option<Instant>,
-    /// The same connection for checks and messages.
+    /// Connection that checks and messages use as well.
     shared: Arc<SharedConnection>,
     messenger: Messenger,
 }
@@ -89,7 +89,7 @@ impl Driver {
         link.set_peers(Arc::new(messenger.clone()));
         Self {
             id: config.node,
-            bans: BanSharing::new(&lobby),
+            bans: Exchange::new(&lobby),
             status: NodeStatus::new(config.node, &options, now),
             node: ClusterNode::new(config, now),
             client,

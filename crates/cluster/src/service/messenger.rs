@@ -241,7 +241,7 @@ impl Messenger {
     }
 
     async fn request_outcomes(self, ip: IpAddr) -> AllOutcomes {
-        // Those of the last contact: without one, all of them are silent.
+        // Peers of the last contact with the store: without a connection, all of them are silent.
         let mut silent: HashSet<_> =
             self.0.lobby.cluster_status().iter().flat_map(|known| known.peers.clone()).collect();
         let mut outcomes = Vec::new();

@@ -11,14 +11,14 @@ use rallypoint_cluster::{
     RequestKind, StoreError, StoreErrorKind,
 };
 use rallypoint_lobby_proto::{CheckResult, CheckTarget, Config, Event, HashKeys, RegistrationOutcome, Registry};
-use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
+use rallypoint_wire::lobby::{ListId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
 use std::{
     collections::BTreeSet,
     net::{IpAddr, SocketAddr},
     time::{Duration, Instant},
 };
 
-pub const LOBBY: LobbyId = LobbyId::GANG_GARRISON_2;
+pub const LOBBY: ListId = ListId::GANG_GARRISON_2;
 pub const STEP: Duration = Duration::from_millis(10);
 
 /// A small random number generator (SplitMix64).
@@ -66,7 +66,7 @@ pub fn registry(number: u64, now: Instant) -> Registry {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Server {
     pub id: u128,
-    pub lobby: LobbyId,
+    pub lobby: ListId,
     pub is_tcp: bool,
     pub port: u16,
     pub name: String,

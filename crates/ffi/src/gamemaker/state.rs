@@ -51,7 +51,7 @@ pub(super) fn with(call: impl FnOnce(&mut State) -> i32) -> f64 {
     f64::from(result.unwrap_or(RP_ERROR_PANIC))
 }
 
-/// The same for functions that return a text, which is kept until the next one. Zero bytes are left out.
+/// Runs a function that returns a text, which is kept until the next one. Zero bytes are left out.
 pub(super) fn with_text(call: impl FnOnce(&mut State) -> Vec<u8>) -> *const c_char {
     let result = catch_unwind(AssertUnwindSafe(|| {
         STATE.try_with(|state| {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// A full hour.
 const START: UnixSeconds = 1_800_000_000;
-const LOBBY_ID: LobbyId = LobbyId::GANG_GARRISON_2;
+const LOBBY_ID: ListId = ListId::GANG_GARRISON_2;
 const SMALL: SubjectLimits = SubjectLimits { warm_up: 5, servers: 3, lobbies: 2 };
 
 /// Servers by number, with as many players.

@@ -5,7 +5,7 @@ use rallypoint_history::{
     History, HistoryOptions, Observation, ObservedServer, ServerSource, Subject, SubjectLimits, UnixSeconds,
 };
 use rallypoint_lobby_proto::PublicId;
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::{sync::Arc, time::Duration};
 use tempfile::TempDir;
 
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 pub const START: UnixSeconds = 1_800_057_600;
 pub const HOUR: UnixSeconds = 3_600;
 pub const DAY: UnixSeconds = 86_400;
-pub const LOBBY: LobbyId = LobbyId::GANG_GARRISON_2;
+pub const LOBBY: ListId = ListId::GANG_GARRISON_2;
 
 /// Servers by number, with their players. The number of bots equals the number of the server, and there are twice as many slots.
 #[derive(Debug)]

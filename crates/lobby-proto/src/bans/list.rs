@@ -17,17 +17,31 @@ use std::{
 /// new.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BanList {
-    networks: PrefixMap<ActiveBan>,
-    names: Vec<ActiveBan>,
-    servers: BTreeMap<PublicId, Arc<ActiveBan>>,
-    endpoints: BTreeMap<(SocketAddr, Transport), Arc<ActiveBan>>,
+    networks: PrefixMap<Timed>,
+    names: Vec<Timed>,
+    servers: BTreeMap<PublicId, Arc<Timed>>,
+    endpoints: BTreeMap<(SocketAddr, Transport), Arc<Timed>>,
 }
 
-/// A ban with its end on the monotonic clock, which is the only clock that a registry knows.
-#[derive(Clone, Debug, PartialEq)]
-struct ActiveBan {
-    ban: Ban,
-    deadline: Option<Instant>,
+/// A server that may be banned, as far as it is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Candidate<'a> {
+    /// The source address of its registrations.
+    pub ip: Option<IpAddr>,
+    pub name: Option<&'a [u8]>,
+    pub id: Option<PublicId>,
+    /// Where it is listed.
+    pub endpoint: Option<(SocketAddr, Transport)>,
+}
+
+/// A ban and its end on the monotonic clock, which is the only clock that a registry knows.
+type Timed = (Ban, Option<Instant>);
+
+impl Candidate<'_> {
+    /// A server of which only the source address is known.
+    pub fn at(ip: IpAddr) -> Self {
+        Self { ip: Some(ip), ..Self::default() }
+    }
 }
 
 impl BanList {
@@ -36,8 +50,8 @@ impl BanList {
         let mut list = Self::default();
         let mut networks = Vec::new();
         for ban in bans.into_iter().filter(|ban| ban.is_in_force(utc)) {
-            let active = ActiveBan { deadline: ban.deadline(now, utc), ban };
-            match &active.ban.subject {
+            let active: Timed = (ban.clone(), ban.deadline(now, utc));
+            match &ban.subject {
                 BanSubject::Network(network) => networks.push((network.0, active)),
                 BanSubject::Name(_) => list.names.push(active),
                 BanSubject::Server(server) => {
@@ -57,7 +71,7 @@ impl BanList {
     /// The ban that applies to an address now; that of the smallest network if there are several.
     #[must_use]
     pub fn by_address(&self, now: Instant, ip: IpAddr) -> Option<&Ban> {
-        self.networks.containing(ip).find_map(|active| active.in_force(now))
+        self.networks.containing(ip).find_map(|ban| in_force(ban, now))
     }
 
     /// The ban that applies to a name now.
@@ -68,19 +82,29 @@ impl BanList {
         }
         let name = fold_case(&text::display(name));
         let matches = |ban: &&Ban| matches!(&ban.subject, BanSubject::Name(pattern) if pattern.matches_folded(&name));
-        self.names.iter().filter_map(|active| active.in_force(now)).find(matches)
+        self.names.iter().filter_map(|ban| in_force(ban, now)).find(matches)
     }
 
     /// The ban that applies to a single server now.
     #[must_use]
     pub fn by_server(&self, now: Instant, id: PublicId) -> Option<&Ban> {
-        self.servers.get(&id)?.in_force(now)
+        in_force(self.servers.get(&id)?, now)
     }
 
     /// The ban of a single server that also applies to any other server listed at the same endpoint.
     #[must_use]
     pub fn by_endpoint(&self, now: Instant, addr: SocketAddr, transport: Transport) -> Option<&Ban> {
-        self.endpoints.get(&endpoint_key(addr, transport))?.in_force(now)
+        in_force(self.endpoints.get(&endpoint_key(addr, transport))?, now)
+    }
+
+    /// The ban that applies to a server now, by any of what is known about it.
+    pub(crate) fn ban_for(&self, now: Instant, candidate: &Candidate<'_>) -> Option<&Ban> {
+        let Candidate { ip, name, id, endpoint } = *candidate;
+        let address = ip.and_then(|ip| self.by_address(now, ip));
+        let name = || self.by_name(now, name?);
+        let server = || self.by_server(now, id?);
+        let endpoint = || endpoint.and_then(|(addr, transport)| self.by_endpoint(now, addr, transport));
+        address.or_else(name).or_else(server).or_else(endpoint)
     }
 
     /// Whether there are no bans.
@@ -90,10 +114,8 @@ impl BanList {
     }
 }
 
-impl ActiveBan {
-    fn in_force(&self, now: Instant) -> Option<&Ban> {
-        self.deadline.is_none_or(|deadline| now < deadline).then_some(&self.ban)
-    }
+fn in_force((ban, deadline): &Timed, now: Instant) -> Option<&Ban> {
+    deadline.is_none_or(|deadline| now < deadline).then_some(ban)
 }
 
 /// An endpoint as it is looked up: without the flow label and scope of an IPv6 socket address.
@@ -104,7 +126,7 @@ fn endpoint_key(addr: SocketAddr, transport: Transport) -> (SocketAddr, Transpor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::BannedServer;
+    use crate::UnlistedServer;
     use std::time::Duration;
 
     const MINUTE: Duration = Duration::from_secs(60);
@@ -139,7 +161,7 @@ mod tests {
         let id = PublicId::from_bytes([7; 16]);
         let addr = |text: &str| text.parse::<SocketAddr>().unwrap();
         let addresses = vec![addr("[::ffff:203.0.113.9]:8190"), addr("[2001:db8::9%3]:8190")];
-        let server = BannedServer { id, name: String::new(), transport: Transport::Udp, addresses };
+        let server = UnlistedServer { id, name: String::new(), transport: Transport::Udp, addresses };
         let bans = list_of_one(BanSubject::Server(server), now);
         assert!(!bans.is_empty());
         assert!(bans.by_server(now, id).is_some() && bans.by_server(later, id).is_none());

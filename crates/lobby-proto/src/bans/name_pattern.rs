@@ -36,7 +36,7 @@ impl NamePattern {
         self.matches_folded(&fold_case(name))
     }
 
-    /// The same for a name that [`fold_case`] has converted.
+    /// Whether a name matches that [`fold_case`] has converted.
     pub(super) fn matches_folded(&self, name: &[char]) -> bool {
         let pattern = &self.folded;
         let mut p = 0;

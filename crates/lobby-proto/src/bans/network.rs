@@ -7,20 +7,20 @@ use thiserror::Error;
 
 /// A network or a single address, in canonical form: without host bits, and in IPv4 if it is an IPv4-mapped one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BannedNetwork(pub IpNet);
+pub struct CanonicalNetwork(pub IpNet);
 
 /// A text that is neither an address nor a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("expected an address such as 203.0.113.9 or a network such as 203.0.113.0/24")]
 pub struct ParseNetworkError;
 
-impl From<IpAddr> for BannedNetwork {
+impl From<IpAddr> for CanonicalNetwork {
     fn from(ip: IpAddr) -> Self {
         Self(ip.to_canonical().into())
     }
 }
 
-impl FromStr for BannedNetwork {
+impl FromStr for CanonicalNetwork {
     type Err = ParseNetworkError;
 
     fn from_str(text: &str) -> Result<Self, ParseNetworkError> {
@@ -32,7 +32,7 @@ impl FromStr for BannedNetwork {
 }
 
 /// A network of one address is displayed as that address.
-impl fmt::Display for BannedNetwork {
+impl fmt::Display for CanonicalNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(net) = self;
         if net.prefix_len() == net.max_prefix_len() { net.addr().fmt(f) } else { net.fmt(f) }

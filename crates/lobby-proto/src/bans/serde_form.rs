@@ -61,13 +61,13 @@ pub(super) mod unix_seconds {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Ban, BanSubject, BannedServer, PublicId};
+    use crate::{Ban, BanSubject, PublicId, UnlistedServer};
     use rallypoint_wire::lobby::Transport;
     use std::time::{Duration, SystemTime};
 
     #[test]
     fn bans_survive_a_round_trip_through_json() {
-        let server = BannedServer {
+        let server = UnlistedServer {
             id: PublicId::from_bytes([7; 16]),
             name: "Bacon Town".into(),
             transport: Transport::Udp,

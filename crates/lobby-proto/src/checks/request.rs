@@ -1,5 +1,6 @@
 //! Targets of reachability checks, and the results.
 
+use rallypoint_wire::query::Protocol;
 use std::{
     net::SocketAddr,
     time::{Duration, Instant},
@@ -19,10 +20,8 @@ pub struct CheckTarget {
 pub enum CheckKind {
     /// Connecting to its TCP port succeeds.
     Connect,
-    /// It replies to a query of document 002 (E1).
-    Bloodmasters,
-    /// It replies to a query of document 003 (E1).
-    Session,
+    /// It replies to a query of this protocol (E1).
+    Query(Protocol),
 }
 
 /// A check that the caller should make now.

@@ -5,9 +5,8 @@ use crate::{
     ListedServer,
     hash::{KeyedHash, KeyedMap, KeyedSet},
     index::{SlotIndex, index_type},
-    legacy,
 };
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::sync::Arc;
 
 /// Size at which a chunk takes no more servers, in bytes. Large enough that a thousand servers take few system calls, small
@@ -26,7 +25,7 @@ const SNAPSHOT_ROW: usize = 100;
 
 index_type! {
     /// A lobby of a [`ListBuilder`].
-    LobbyIndex
+    ListIndex
 }
 
 index_type! {
@@ -37,7 +36,7 @@ index_type! {
 /// The position of a server in the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ListPosition {
-    lobby: LobbyIndex,
+    lobby: ListIndex,
     within: LobbyPosition,
 }
 
@@ -52,20 +51,18 @@ struct LobbyPosition {
 #[derive(Debug)]
 pub(crate) struct ListBuilder {
     published: Arc<PublishedLists>,
-    by_id: KeyedMap<LobbyId, LobbyIndex>,
+    by_id: KeyedMap<ListId, ListIndex>,
     lobbies: Vec<LobbyBuilder>,
     /// Elements of `lobbies` that are not in use.
-    free: Vec<LobbyIndex>,
+    free: Vec<ListIndex>,
     /// Lobbies that have changed since they were published.
-    dirty: KeyedSet<LobbyId>,
-    /// `None` if there is no legacy port, so that they are not requested.
-    legacy: Option<legacy::LegacyReplies>,
+    dirty: KeyedSet<ListId>,
     version: u64,
 }
 
 #[derive(Debug)]
 struct LobbyBuilder {
-    id: LobbyId,
+    id: ListId,
     chunks: Vec<ChunkBuilder>,
     /// Chunks that take more servers.
     open: Vec<ChunkIndex>,
@@ -102,14 +99,8 @@ impl ListBuilder {
             lobbies: Vec::new(),
             free: Vec::new(),
             dirty: keyed.set(),
-            legacy: Some(legacy::LegacyReplies::new(keyed)),
             version: 0,
         }
-    }
-
-    /// Stops maintaining the legacy lists, which are empty from then on. There must not be any server yet.
-    pub fn disable_legacy(&mut self) {
-        self.legacy = None;
     }
 
     pub fn published(&self) -> &Arc<PublishedLists> {
@@ -118,10 +109,7 @@ impl ListBuilder {
 
     /// Adds the server of a slot to the list of its lobby.
     pub fn insert(&mut self, slot: SlotIndex, server: Arc<ListedServer>) -> ListPosition {
-        if let Some(legacy) = &mut self.legacy {
-            legacy.insert(&server);
-        }
-        let lobby = self.lobby(server.lobby_id);
+        let lobby = self.lobby(server.list_id);
         let builder = &mut self.lobbies[lobby.get()];
         builder.mark_dirty(&mut self.dirty);
         builder.count += 1;
@@ -143,9 +131,6 @@ impl ListBuilder {
         chunk.built = None;
         let old = &mut chunk.members[member as usize].server;
         chunk.size = chunk.size - old.block.len() + server.block.len();
-        if let Some(legacy) = &mut self.legacy {
-            legacy.replace(old, &server);
-        }
         *old = server;
         builder.reopen(index);
     }
@@ -161,9 +146,6 @@ impl ListBuilder {
         builder.mark_dirty(&mut self.dirty);
         builder.count -= 1;
         let old = builder.remove(within, |slot, within| moved(slot, ListPosition { lobby, within }));
-        if let Some(legacy) = &mut self.legacy {
-            legacy.remove(&old);
-        }
         if builder.count == 0 {
             self.by_id.remove(&builder.id);
             builder.chunks = Vec::new();
@@ -176,7 +158,7 @@ impl ListBuilder {
 
     /// Makes changes visible, in time that depends on what changed. Returns the amount of work in bytes.
     pub fn publish(&mut self) -> usize {
-        if self.is_published() {
+        if self.dirty.is_empty() {
             return 0;
         }
         self.version += 1;
@@ -195,19 +177,11 @@ impl ListBuilder {
                 }
             }
         }
-        if let Some(legacy) = &mut self.legacy {
-            work += legacy.publish(&mut snapshot.legacy);
-        }
         self.published.0.store(Arc::new(snapshot));
         work
     }
 
-    /// Whether all changes are published.
-    pub fn is_published(&self) -> bool {
-        self.dirty.is_empty() && self.legacy.as_ref().is_none_or(legacy::LegacyReplies::is_published)
-    }
-
-    fn lobby(&mut self, id: LobbyId) -> LobbyIndex {
+    fn lobby(&mut self, id: ListId) -> ListIndex {
         *self.by_id.entry(id).or_insert_with(|| {
             let new =
                 LobbyBuilder { id, chunks: Vec::new(), open: Vec::new(), empty: Vec::new(), count: 0, is_dirty: false };
@@ -218,7 +192,7 @@ impl ListBuilder {
                 }
                 None => {
                     self.lobbies.push(new);
-                    LobbyIndex::new(self.lobbies.len() - 1)
+                    ListIndex::new(self.lobbies.len() - 1)
                 }
             }
         })
@@ -227,7 +201,7 @@ impl ListBuilder {
 
 impl LobbyBuilder {
     /// Adds the lobby to those that have changed.
-    fn mark_dirty(&mut self, dirty: &mut KeyedSet<LobbyId>) {
+    fn mark_dirty(&mut self, dirty: &mut KeyedSet<ListId>) {
         if !self.is_dirty {
             self.is_dirty = true;
             dirty.insert(self.id);
@@ -351,7 +325,7 @@ impl ListBuilder {
                 let index = ChunkIndex::new(index);
                 let size: usize = chunk.members.iter().map(|member| member.server.block.len()).sum();
                 assert_eq!(size, chunk.size, "size of a chunk");
-                let is_member = |member: &Member| member.server.lobby_id == *id;
+                let is_member = |member: &Member| member.server.list_id == *id;
                 assert!(chunk.members.iter().all(is_member), "a server in the list of another lobby");
                 let is_empty = empty.contains(&index);
                 assert_eq!(chunk.open_at.map(|at| open[at]), chunk.open_at.map(|_| index), "open chunks");

@@ -4,6 +4,7 @@
 //! entry. The datagrams of a batch are independent of each other, so their waits can overlap.
 
 use super::Registry;
+use crate::doors::LOBBY;
 use rallypoint_wire::lobby::Datagram;
 use std::{net::SocketAddr, time::Instant};
 
@@ -20,13 +21,13 @@ impl Registry {
         loop {
             let mut hashes = [None; LOOKUPS];
             for (hash, (_, bytes)) in hashes.iter_mut().zip(datagrams.clone()) {
-                *hash = Datagram::peek_registration(bytes).map(|id| (self.slots.hash(id), id));
+                *hash = Datagram::peek_registration(bytes).map(|id| (self.entries.slots.hash(id), id));
             }
-            self.slots.prefetch(hashes.map(|hash| hash.map_or(0, |(hash, _)| hash)));
+            self.entries.slots.prefetch(hashes.map(|hash| hash.map_or(0, |(hash, _)| hash)));
             for hash in hashes {
                 let Some((from, bytes)) = datagrams.next() else { return };
-                let known = hash.and_then(|(hash, id)| self.slots.find_hashed(hash, id));
-                self.handle_from(now, from, bytes, known);
+                let known = hash.and_then(|(hash, id)| self.entries.slots.find_hashed(hash, id));
+                self.handle_from(now, &LOBBY, from, bytes, known);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Entry points for received datagrams: a refresh of a known server, or any other datagram.
 
 use super::Registry;
-use crate::{RegistrationOutcome, index::SlotIndex};
+use crate::{RegistrationOutcome, doors::Door, index::SlotIndex};
 use rallypoint_wire::lobby::{Datagram, Unregister};
 use std::{
     net::{IpAddr, SocketAddr},
@@ -14,60 +14,40 @@ impl Registry {
     pub(super) fn handle_from(
         &mut self,
         now: Instant,
+        door: &'static Door,
         from: SocketAddr,
         bytes: &[u8],
         known: Option<SlotIndex>,
     ) -> RegistrationOutcome {
         let source = from.ip().to_canonical();
-        let outcome = match known {
-            None => self.handle_new(now, source, bytes),
-            Some(slot) => {
-                let fingerprint = self.fingerprinter.fingerprint(source, bytes);
-                match self.refresh(now, slot, source, fingerprint) {
-                    Some(outcome) => outcome,
-                    None => self.handle_known(now, slot, source, bytes, fingerprint),
-                }
-            }
-        };
-        self.stats.outcomes[outcome.index()] += 1;
+        let known = known.map(|slot| (slot, self.entries.fingerprinter.fingerprint(source, bytes)));
+        let refreshed = known.and_then(|(slot, fingerprint)| self.refresh(now, slot, source, fingerprint));
+        let outcome = refreshed.unwrap_or_else(|| self.handle_change(now, door, source, bytes, known));
+        self.outcomes.counts[outcome.index()] += 1;
         outcome
     }
 
-    /// Handles a datagram of a registered server that is not a refresh.
-    fn handle_known(
+    /// Handles a datagram that is not a refresh; `known` is the server with its ID, and the fingerprint of the datagram.
+    fn handle_change(
         &mut self,
         now: Instant,
-        slot: SlotIndex,
+        door: &'static Door,
         source: IpAddr,
         bytes: &[u8],
-        fingerprint: u64,
+        known: Option<(SlotIndex, u64)>,
     ) -> RegistrationOutcome {
-        if let Err(refused) = self.admit(now, Some(slot), source, bytes) {
+        if let Err(refused) = self.admit(now, known.map(|(slot, _)| slot), source, bytes) {
             self.record_refusal(now, source, refused, bytes);
             return refused;
         }
-        if let Some((outcome, port)) = self.revise(now, slot, source, bytes, fingerprint) {
+        if let Some((slot, fingerprint)) = known
+            && let Some((outcome, port)) = self.revise(now, slot, source, bytes, fingerprint)
+        {
             if outcome != RegistrationOutcome::Refreshed {
                 self.outcomes.record_for_owner(now, source, outcome, port.get(), None);
             }
             return outcome;
         }
-        self.handle_admitted(now, source, bytes)
-    }
-
-    /// Handles a datagram that is not one of a registered server.
-    fn handle_new(&mut self, now: Instant, source: IpAddr, bytes: &[u8]) -> RegistrationOutcome {
-        match self.admit(now, None, source, bytes) {
-            Ok(()) => self.handle_admitted(now, source, bytes),
-            Err(refused) => {
-                self.record_refusal(now, source, refused, bytes);
-                refused
-            }
-        }
-    }
-
-    /// Parses and handles a datagram.
-    fn handle_admitted(&mut self, now: Instant, source: IpAddr, bytes: &[u8]) -> RegistrationOutcome {
         let (outcome, new) = match Datagram::parse(bytes) {
             Err(error) => (RegistrationOutcome::Malformed(error), None),
             Ok(Datagram::Unregister(Unregister { server_id })) => {
@@ -78,8 +58,8 @@ impl Registry {
                 return outcome;
             }
             Ok(Datagram::Register(registration)) => {
-                let fingerprint = self.fingerprinter.fingerprint(source, bytes);
-                (self.register(now, source, &registration, fingerprint), Some(registration))
+                let fingerprint = self.entries.fingerprinter.fingerprint(source, bytes);
+                (self.register(now, door, source, &registration, fingerprint), Some(registration))
             }
         };
         self.record_outcome(now, source, outcome, new.as_ref());
@@ -87,7 +67,7 @@ impl Registry {
     }
 
     /// Handles a datagram that changes nothing; its outcome is `otherwise`, unless it is refused before.
-    pub(super) fn handle_without_data(
+    pub(crate) fn handle_without_data(
         &mut self,
         now: Instant,
         source: IpAddr,
@@ -96,7 +76,7 @@ impl Registry {
     ) -> RegistrationOutcome {
         let outcome = self.admit_size(now, source, size).err().unwrap_or(otherwise);
         self.record_outcome(now, source, outcome, None);
-        self.stats.outcomes[outcome.index()] += 1;
+        self.outcomes.counts[outcome.index()] += 1;
         outcome
     }
 }

@@ -26,11 +26,13 @@ pub(super) struct GapDetector {
     grace_until: Tick,
     /// When datagrams began to get lost, and when they did so last.
     overload: Option<(Instant, Instant)>,
+    /// Number of gaps so far.
+    pub count: u64,
 }
 
 impl GapDetector {
     pub fn new(now: Instant) -> Self {
-        Self { last: now, grace_until: Tick::default(), overload: None }
+        Self { last: now, grace_until: Tick::default(), overload: None, count: 0 }
     }
 
     /// Records that time is handled at `now`, without a gap before.
@@ -42,12 +44,12 @@ impl GapDetector {
 impl Registry {
     /// Begins a grace period if the registry was called later than its timeout requires.
     pub(super) fn detect_gap(&mut self, now: Instant) {
-        let due = self.wheel.next().map(|due| due.max(self.gaps.last));
-        self.gaps.touch(now);
+        let due = self.entries.wheel.next().map(|due| due.max(self.entries.gaps.last));
+        self.entries.gaps.touch(now);
         if due.is_some_and(|due| now.saturating_duration_since(due) >= MIN_GAP) {
-            self.gaps.grace_until = self.wheel.deadline(now, MIN_LEASE);
-            self.checks.handle_gap(now, &self.wheel, &self.config.checks);
-            self.stats.gaps += 1;
+            self.entries.gaps.grace_until = self.entries.wheel.deadline(now, MIN_LEASE);
+            self.checks.handle_gap(now, &self.entries.wheel, &self.config.checks);
+            self.entries.gaps.count += 1;
         }
     }
 
@@ -55,21 +57,22 @@ impl Registry {
     /// are lost with the others. Leases that would end are extended until 35 seconds after the last report, but not if that goes
     /// on for more than ten minutes (W86).
     pub fn handle_lost_datagrams(&mut self, now: Instant) {
-        let current = self.gaps.overload.filter(|(_, last)| now.saturating_duration_since(*last) < 2 * MIN_LEASE);
+        let current =
+            self.entries.gaps.overload.filter(|(_, last)| now.saturating_duration_since(*last) < 2 * MIN_LEASE);
         let began = current.map_or(now, |(began, _)| began);
-        self.gaps.overload = Some((began, now));
+        self.entries.gaps.overload = Some((began, now));
         if now.saturating_duration_since(began) < MAX_OVERLOAD {
-            self.gaps.grace_until = self.wheel.deadline(now, MIN_LEASE);
+            self.entries.gaps.grace_until = self.entries.wheel.deadline(now, MIN_LEASE);
         }
     }
 
     /// Extends the leases of an entry that end in the time of grace.
     pub(super) fn extend_by_grace(&mut self, slot: SlotIndex, reached: Tick) {
-        let grace_until = self.gaps.grace_until;
+        let grace_until = self.entries.gaps.grace_until;
         if reached >= grace_until {
             return;
         }
-        let hot = self.slots.hot_mut(slot);
+        let hot = self.entries.slots.hot_mut(slot);
         for family in Family::ALL {
             if hot.states[family] != EndpointState::Absent {
                 hot.deadlines[family] = hot.deadlines[family].max(grace_until);

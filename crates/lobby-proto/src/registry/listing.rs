@@ -26,41 +26,41 @@ impl Registry {
     ) -> bool {
         let (v4, v6) = self.shown_endpoints(slot);
         let internal = self.internal_addrs(slot);
-        let cold = self.slots.cold_mut(slot);
+        let cold = self.entries.slots.cold_mut(slot);
         let shown = cold.server.block();
         let is_moved = internal != cold.server.internal;
         if new.is_some() || (shown.v4, shown.v6) != (v4, v6) || is_moved {
-            let buffer = &mut self.buffers.block;
+            let buffer = &mut self.lists.block;
             buffer.clear();
             ListBlock { v4, v6, ..new.unwrap_or(shown) }.emit(buffer);
             if **buffer != *cold.server.block || is_moved {
                 let before = cold.server.memory();
-                let server = cold.server.updated(cold.server.lobby_id, buffer);
+                let server = cold.server.updated(cold.server.list_id, buffer);
                 cold.server = Arc::new(server.with_internal(internal));
                 self.recharge_memory(slot, before);
                 if new.is_some() {
                     // The last registration counts: an earlier one of the other family is not a refresh of it (L8).
-                    self.slots.hot_mut(slot).fingerprints = PerFamily::default();
+                    self.entries.slots.hot_mut(slot).fingerprints = PerFamily::default();
                 }
             }
         }
         if v4.is_none() && v6.is_none() {
-            let was_listed = self.slots.cold(slot).position.is_some();
+            let was_listed = self.entries.slots.cold(slot).position.is_some();
             self.unlist(now, slot, reason);
             return was_listed;
         }
-        let cold = self.slots.cold_mut(slot);
+        let cold = self.entries.slots.cold_mut(slot);
         let server = cold.server.clone();
         match cold.position {
             None => {
-                cold.position = Some(self.lists.insert(slot, server.clone()));
-                self.stats.listed += 1;
+                cold.position = Some(self.lists.builder.insert(slot, server.clone()));
+                self.lists.listed += 1;
                 self.emit(now, Event::Listed(server));
                 self.note_change(slot);
                 true
             }
-            Some(position) if !Arc::ptr_eq(self.lists.get(position), &server) => {
-                self.lists.replace(position, server.clone());
+            Some(position) if !Arc::ptr_eq(self.lists.builder.get(position), &server) => {
+                self.lists.builder.replace(position, server.clone());
                 self.emit(now, Event::Changed(server));
                 self.note_change(slot);
                 true
@@ -71,18 +71,19 @@ impl Registry {
 
     /// Removes a server from the list, if it is listed.
     pub(super) fn unlist(&mut self, now: Instant, slot: SlotIndex, reason: UnlistReason) {
-        let Some(position) = self.slots.cold_mut(slot).position.take() else { return };
-        let shown = self.lists.remove(position, |slot, moved| self.slots.cold_mut(slot).position = Some(moved));
-        self.stats.listed -= 1;
-        self.stats.unlisted[reason as usize] += 1;
+        let Some(position) = self.entries.slots.cold_mut(slot).position.take() else { return };
+        let shown =
+            self.lists.builder.remove(position, |slot, moved| self.entries.slots.cold_mut(slot).position = Some(moved));
+        self.lists.listed -= 1;
+        self.lists.unlisted[reason as usize] += 1;
         self.emit(now, Event::Unlisted(shown, reason));
         self.note_removal(now, slot, reason);
     }
 
     /// The endpoints of an entry that the list shows.
     pub(super) fn shown_endpoints(&self, slot: SlotIndex) -> (Option<Endpoint<Ipv4Addr>>, Option<Endpoint<Ipv6Addr>>) {
-        let hot = self.slots.hot(slot);
-        let cold = self.slots.cold(slot);
+        let hot = self.entries.slots.hot(slot);
+        let cold = self.entries.slots.cold(slot);
         let external = |family: Family| {
             let is_listed = hot.states[family] == EndpointState::Listed;
             cold.endpoints[family].filter(|_| is_listed).map(|endpoint| endpoint.external)
@@ -100,8 +101,8 @@ impl Registry {
 
     /// The addresses, before the address map, of those listed endpoints that the map has changed.
     pub(super) fn internal_addrs(&self, slot: SlotIndex) -> Option<Box<InternalAddrs>> {
-        let hot = self.slots.hot(slot);
-        let cold = self.slots.cold(slot);
+        let hot = self.entries.slots.hot(slot);
+        let cold = self.entries.slots.cold(slot);
         let internal = PerFamily::from_fn(|family| {
             let listed = cold.endpoints[family].filter(|_| hot.states[family] == EndpointState::Listed);
             listed.filter(|endpoint| endpoint.internal != endpoint.external).map(|endpoint| endpoint.internal)

@@ -1,6 +1,7 @@
 //! Publishing: when changes become visible, and the events about them.
 
 use super::{Event, Registry};
+use crate::{UnlistReason, hash::KeyedHash, lists::ListBuilder};
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
@@ -43,9 +44,9 @@ impl PublishTimer {
     }
 
     /// Begins the pause after a publication that was this much work, in bytes.
-    fn pause(&mut self, now: Instant, work: usize, is_complete: bool) {
+    fn pause(&mut self, now: Instant, work: usize) {
         let next = now + MIN_INTERVAL + Duration::from_millis((work / BYTES_PER_MILLISECOND) as u64);
-        self.at = (!is_complete).then_some(next);
+        self.at = None;
         self.not_before = Some(next);
     }
 }
@@ -77,18 +78,47 @@ impl EventQueue {
     }
 }
 
+/// The part of the registry that has the lists: what is published, when, and the events about it.
+#[derive(Debug)]
+pub(super) struct Publisher {
+    pub builder: ListBuilder,
+    pub timer: PublishTimer,
+    pub events: EventQueue,
+    /// For blocks of the list: a buffer that is reused between calls.
+    pub block: Vec<u8>,
+    /// Number of listed servers.
+    pub listed: usize,
+    /// Servers that left the list by reason, in the order of [`UnlistReason::CODES`].
+    pub unlisted: [u64; UnlistReason::CODES.len()],
+    /// Number of times the lists were published.
+    pub publishes: u64,
+}
+
+impl Publisher {
+    pub fn new(keyed: KeyedHash) -> Self {
+        Self {
+            builder: ListBuilder::new(keyed),
+            timer: PublishTimer::default(),
+            events: EventQueue::default(),
+            block: Vec::new(),
+            listed: 0,
+            unlisted: [0; UnlistReason::CODES.len()],
+            publishes: 0,
+        }
+    }
+}
+
 impl Registry {
     /// Publishes all changes now.
     pub fn publish(&mut self, now: Instant) {
-        let work = self.lists.publish();
-        // Changes beyond the work limit of one publication are published with the next.
-        self.publish_timer.pause(now, work, self.lists.is_published());
-        self.stats.publishes += 1;
+        let work = self.lists.builder.publish();
+        self.lists.timer.pause(now, work);
+        self.lists.publishes += 1;
     }
 
     /// Queues an event about a change of the list, and schedules its publication.
     pub(super) fn emit(&mut self, now: Instant, event: Event) {
-        self.publish_timer.schedule(now);
-        self.events.push(event);
+        self.lists.timer.schedule(now);
+        self.lists.events.push(event);
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     entry::{Addr, CheckAttempts, EndpointEntry, EndpointState, Family, PerFamily},
     index::SlotIndex,
 };
-use rallypoint_wire::lobby::Transport;
+use rallypoint_wire::{lobby::Transport, query::Protocol};
 use std::{
     net::{IpAddr, SocketAddr},
     num::NonZeroU16,
@@ -24,13 +24,14 @@ impl Registry {
     /// meantime. Returns `false` if no check can be made now.
     pub(super) fn request_check(&mut self, now: Instant, slot: SlotIndex, family: Family) -> bool {
         let Some(target) = self.check_target(slot, family) else {
-            self.slots.hot_mut(slot).states[family] = EndpointState::Listed;
+            self.entries.slots.hot_mut(slot).states[family] = EndpointState::Listed;
             return true;
         };
-        let waiter = self.slots.key(slot);
+        let waiter = self.entries.slots.key(slot);
         let returns = self.count_return(now, slot, family);
-        let status = self.checks.request(now, &self.wheel, &self.config.checks, target, (Some(waiter), returns));
-        let hot = self.slots.hot_mut(slot);
+        let status =
+            self.checks.request(now, &self.entries.wheel, &self.config.checks, target, (Some(waiter), returns));
+        let hot = self.entries.slots.hot_mut(slot);
         match status {
             CheckStatus::Known(result) => {
                 self.set_state(slot, family, result);
@@ -54,9 +55,9 @@ impl Registry {
     /// now.
     #[cold]
     pub(super) fn request_check_again(&mut self, now: Instant, slot: SlotIndex, family: Family) -> RegistrationOutcome {
-        let was_listed = self.slots.cold(slot).position.is_some();
+        let was_listed = self.entries.slots.cold(slot).position.is_some();
         let is_accepted = self.request_check(now, slot, family);
-        let outcome = match self.slots.hot(slot).states[family] {
+        let outcome = match self.entries.slots.hot(slot).states[family] {
             EndpointState::Checking if is_accepted => return RegistrationOutcome::Checking,
             EndpointState::Checking => RegistrationOutcome::CheckBusy,
             EndpointState::Listed if was_listed => RegistrationOutcome::Changed,
@@ -64,7 +65,7 @@ impl Registry {
             EndpointState::Unreachable | EndpointState::Absent => self.failed_check(slot, family),
         };
         self.update_list(now, slot, None, UnlistReason::Unreachable);
-        if let Some(EndpointEntry { internal, .. }) = self.slots.cold(slot).endpoints[family] {
+        if let Some(EndpointEntry { internal, .. }) = self.entries.slots.cold(slot).endpoints[family] {
             self.outcomes.record_for_owner(now, internal.ip, outcome, internal.port.get(), None);
         }
         outcome
@@ -72,8 +73,8 @@ impl Registry {
 
     /// Number of times an endpoint has returned for its check. Repetitions sooner than [`RETURN_AFTER`] do not count.
     fn count_return(&mut self, now: Instant, slot: SlotIndex, family: Family) -> u8 {
-        let now = self.wheel.tick(now);
-        let attempts = &mut self.slots.cold_mut(slot).check_attempts[family];
+        let now = self.entries.wheel.tick(now);
+        let attempts = &mut self.entries.slots.cold_mut(slot).check_attempts[family];
         let attempts = attempts.get_or_insert(CheckAttempts { last: now, returns: 0 });
         if now >= attempts.last.plus(RETURN_AFTER) {
             attempts.last = now;
@@ -94,25 +95,25 @@ impl Registry {
         let addr = SocketAddr::new(ip.to_canonical(), refused.port?);
         let times = |kind| {
             let target = CheckTarget { addr, kind };
-            self.checks.failed_check_times(&self.wheel, &self.config.checks, &target)
+            self.checks.failed_check_times(&self.entries.wheel, &self.config.checks, &target)
         };
-        let kinds = [CheckKind::Connect, CheckKind::Session, CheckKind::Bloodmasters];
-        kinds.into_iter().filter_map(times).max_by_key(|times| times.failed_at)
+        let queries = Protocol::ALL.iter().copied().map(CheckKind::Query);
+        std::iter::once(CheckKind::Connect).chain(queries).filter_map(times).max_by_key(|times| times.failed_at)
     }
 
     /// Repeats outdated checks of listed endpoints, which stay listed in the meantime (L12).
     pub(super) fn renew_checks(&mut self, now: Instant, slot: SlotIndex) {
         for family in Family::ALL {
             // The node that hears a server repeats its checks.
-            let is_listed = self.slots.hot(slot).states[family] == EndpointState::Listed
-                && !self.slots.cold(slot).replica.is_remote[family];
+            let is_listed = self.entries.slots.hot(slot).states[family] == EndpointState::Listed
+                && !self.entries.slots.cold(slot).replica.is_remote[family];
             let Some(target) = self.check_target(slot, family).filter(|_| is_listed) else { continue };
-            let waiter = self.slots.key(slot);
+            let waiter = self.entries.slots.key(slot);
             if let CheckStatus::Known(_) =
-                self.checks.request(now, &self.wheel, &self.config.checks, target, (Some(waiter), 0))
+                self.checks.request(now, &self.entries.wheel, &self.config.checks, target, (Some(waiter), 0))
                 && let Some(until) = self.checks.valid_until(&target)
             {
-                self.wheel.schedule(slot, until);
+                self.entries.wheel.schedule(slot, until);
             }
         }
     }
@@ -129,15 +130,15 @@ impl Registry {
         if result == CheckResult::Unknown {
             return self.postpone_check(now, slot, family);
         }
-        let before = self.slots.hot(slot).states[family];
+        let before = self.entries.slots.hot(slot).states[family];
         self.set_state(slot, family, result);
         if let CheckResult::Reachable(_) = result {
             self.prove_by_check(slot, family, target);
         }
         self.update_list(now, slot, None, UnlistReason::Unreachable);
-        let after = self.slots.hot(slot).states[family];
+        let after = self.entries.slots.hot(slot).states[family];
         if let (EndpointState::Listed, Some(until)) = (after, self.checks.valid_until(&target)) {
-            self.wheel.schedule(slot, until);
+            self.entries.wheel.schedule(slot, until);
         }
         if before != after {
             let is_listed = after == EndpointState::Listed;
@@ -155,14 +156,14 @@ impl Registry {
     pub fn handle_reply(&mut self, now: Instant, id: PublicId, listed: SocketAddr) {
         let Some(port) = NonZeroU16::new(listed.port()) else { return };
         let key = (Addr { ip: listed.ip().to_canonical(), port }, Transport::Udp);
-        let Some(slot) = self.slots.at_endpoint(key) else { return };
+        let Some(slot) = self.entries.slots.at_endpoint(key) else { return };
         let family = Family::of(key.0.ip);
-        let cold = self.slots.cold(slot);
+        let cold = self.entries.slots.cold(slot);
         let (Some(method), Some(endpoint)) = (cold.check, cold.endpoints[family]) else { return };
         let is_decided_here = cold.server.public_id == id && !cold.replica.is_remote[family];
         if is_decided_here && self.check_target(slot, family).is_none() {
             let target = method.target(endpoint.internal);
-            self.checks.vouch(now, &self.wheel, target);
+            self.checks.vouch(now, &self.entries.wheel, target);
             self.prove_by_check(slot, family, target);
         }
     }
@@ -170,11 +171,11 @@ impl Registry {
     /// Records that a server has replied to its check, unless the reply may be that of another server: of the one that it has
     /// displaced, or of one that named the same port for queries before.
     fn prove_by_check(&mut self, slot: SlotIndex, family: Family, target: CheckTarget) {
-        let cold = self.slots.cold(slot);
-        let key = self.slots.key(slot);
+        let cold = self.entries.slots.cold(slot);
+        let key = self.entries.slots.key(slot);
         let is_own_port =
             cold.endpoints[family].is_some_and(|endpoint| endpoint.internal.port.get() == target.addr.port());
-        let slots = &self.slots;
+        let slots = &self.entries.slots;
         if cold.displaced.is_none()
             && (is_own_port || self.checks.claim_target(&target, key, |key| slots.contains(key)))
         {
@@ -185,10 +186,10 @@ impl Registry {
     /// Handles a check that could not be made. A listed endpoint stays listed and is checked again soon; another one is
     /// checked with its next registration, whether or not that has changed.
     fn postpone_check(&mut self, now: Instant, slot: SlotIndex, family: Family) {
-        let retry = self.wheel.deadline(now, self.config.checks.retry);
-        let hot = self.slots.hot_mut(slot);
+        let retry = self.entries.wheel.deadline(now, self.config.checks.retry);
+        let hot = self.entries.slots.hot_mut(slot);
         if hot.states[family] == EndpointState::Listed {
-            return self.wheel.schedule(slot, retry);
+            return self.entries.wheel.schedule(slot, retry);
         }
         hot.fingerprints[family] = 0;
         self.record_check(now, slot, family, RegistrationOutcome::CheckBusy);
@@ -203,7 +204,7 @@ impl Registry {
     }
 
     fn record_check(&mut self, now: Instant, slot: SlotIndex, family: Family, outcome: RegistrationOutcome) {
-        if let Some(EndpointEntry { internal, .. }) = self.slots.cold(slot).endpoints[family] {
+        if let Some(EndpointEntry { internal, .. }) = self.entries.slots.cold(slot).endpoints[family] {
             self.outcomes.record(now, internal.ip, outcome, Some(internal.port.get()), None);
         }
     }
@@ -211,18 +212,18 @@ impl Registry {
     fn set_state(&mut self, slot: SlotIndex, family: Family, result: CheckResult) {
         let state = match result {
             CheckResult::Reachable(latency) => {
-                self.slots.cold(slot).server.set_latency(latency);
+                self.entries.slots.cold(slot).server.set_latency(latency);
                 EndpointState::Listed
             }
             CheckResult::Unreachable | CheckResult::Refused => EndpointState::Unreachable,
             CheckResult::Unknown => return,
         };
-        self.slots.hot_mut(slot).states[family] = state;
+        self.entries.slots.hot_mut(slot).states[family] = state;
     }
 
     /// The target of the check of an endpoint, if it is to be checked.
     pub(super) fn check_target(&self, slot: SlotIndex, family: Family) -> Option<CheckTarget> {
-        check_target(&self.slots, &self.config, slot, family)
+        check_target(&self.entries.slots, &self.config, slot, family)
     }
 }
 

@@ -21,17 +21,17 @@ impl Registry {
         fingerprint: u64,
     ) -> Option<RegistrationOutcome> {
         let family = Family::of(source);
-        let hot = self.slots.hot_mut(slot);
+        let hot = self.entries.slots.hot_mut(slot);
         if hot.fingerprints[family] != fingerprint {
             return None;
         }
         match hot.states[family] {
             EndpointState::Listed => {
-                hot.deadlines[family] = self.wheel.deadline(now, self.config.lease);
+                hot.deadlines[family] = self.entries.wheel.deadline(now, self.config.lease);
                 Some(RegistrationOutcome::Refreshed)
             }
             EndpointState::Checking => {
-                hot.deadlines[family] = self.wheel.deadline(now, self.config.lease);
+                hot.deadlines[family] = self.entries.wheel.deadline(now, self.config.lease);
                 Some(self.request_check_again(now, slot, family))
             }
             EndpointState::Absent | EndpointState::Unreachable => None,

@@ -1,6 +1,6 @@
 //! Changing the configuration while the registry runs.
 
-use super::{Registry, bans::BanCandidate};
+use super::Registry;
 use crate::{
     Config, RegistrationOutcome, RegistryConfigError, UnlistReason,
     entry::{EndpointEntry, EndpointState, Family, PerFamily},
@@ -28,7 +28,7 @@ impl Registry {
     /// If the configuration is invalid; then nothing has changed.
     pub fn set_config(&mut self, now: Instant, config: Config) -> Result<(), RegistryConfigError> {
         config.validate()?;
-        self.limiter.set_config(&config.limits);
+        self.admission.limiter.set_config(&config.limits);
         self.checks.set_config(&config.checks, config.caps.memory);
         self.config = config;
         self.begin_review(now);
@@ -38,8 +38,8 @@ impl Registry {
     /// Begins to compare all entries with the new configuration or bans.
     pub(super) fn begin_review(&mut self, now: Instant) {
         // The next registration of each server is processed in full, under the new rules.
-        self.fingerprinter.invalidate();
-        self.bans_changed_at = Some(now);
+        self.entries.fingerprinter.invalidate();
+        self.admission.bans_changed_at = Some(now);
         self.review = Some(Review { since: now, next: SlotIndex::FIRST });
         self.continue_review(now);
     }
@@ -47,13 +47,13 @@ impl Registry {
     /// Compares the next entries with the configuration.
     pub(super) fn continue_review(&mut self, now: Instant) {
         let Some(Review { next, .. }) = self.review else { return };
-        let end = next.plus(ENTRIES_PER_CALL).min(self.slots.end());
+        let end = next.plus(ENTRIES_PER_CALL).min(self.entries.slots.end());
         for slot in next.until(end) {
-            if self.slots.get(slot).is_some() {
+            if self.entries.slots.get(slot).is_some() {
                 self.review_entry(now, slot);
             }
         }
-        self.review = (end < self.slots.end()).then_some(Review { since: now, next: end });
+        self.review = (end < self.entries.slots.end()).then_some(Review { since: now, next: end });
     }
 
     /// Removes an entry, or one of its endpoints, if the configuration no longer accepts it.
@@ -64,32 +64,28 @@ impl Registry {
             return;
         }
         for family in Family::ALL {
-            let endpoint = self.slots.cold(slot).endpoints[family];
+            let endpoint = self.entries.slots.cold(slot).endpoints[family];
             if endpoint.is_some_and(|endpoint| self.is_private_refused(&endpoint)) {
                 self.drop_endpoint(now, slot, family);
             }
         }
         self.release_displaced(now, slot);
-        if self.slots.hot(slot).states == PerFamily::<EndpointState>::default() {
+        if self.entries.slots.hot(slot).states == PerFamily::<EndpointState>::default() {
             self.remove(now, slot, UnlistReason::Banned);
             return;
         }
         self.update_list(now, slot, None, UnlistReason::Banned);
         // The lease may be shorter than before.
-        self.wheel.schedule(slot, self.wheel.deadline(now, self.config.lease));
+        self.entries.wheel.schedule(slot, self.entries.wheel.deadline(now, self.config.lease));
     }
 
     /// Lets the owner of a server that is now banned find out why it is not listed: until it registers again, its last outcome
     /// would be that it is. In a cluster, the node that it registers with does that.
     fn record_ban(&mut self, now: Instant, slot: SlotIndex) {
-        let cold = self.slots.cold(slot);
-        let name = cold.server.block().table.get(b"name");
-        let id = Some(cold.server.public_id());
+        let cold = self.entries.slots.cold(slot);
         let bans = Family::ALL.map(|family| {
-            let endpoint = cold.endpoints[family].filter(|_| !cold.replica.is_remote[family])?;
-            let external = Some((endpoint.external, cold.transport));
-            let candidate = BanCandidate { ip: endpoint.internal.ip, name, id, endpoint: external };
-            Some((endpoint.internal, self.ban_reason(now, candidate)))
+            let EndpointEntry { internal, .. } = cold.endpoints[family].filter(|_| !cold.replica.is_remote[family])?;
+            Some((internal, self.ban_reason(now, &cold.ban_candidate(family)?)))
         });
         for (addr, reason) in bans.into_iter().flatten() {
             let outcome = RegistrationOutcome::Banned;
@@ -98,15 +94,8 @@ impl Registry {
     }
 
     fn is_banned(&self, now: Instant, slot: SlotIndex) -> bool {
-        let cold = self.slots.cold(slot);
-        let mut endpoints = cold.endpoints.iter().flatten();
-        let name = || cold.server.block().table.get(b"name").unwrap_or_default();
-        let is_banned = |endpoint: &EndpointEntry| {
-            self.is_address_banned(now, endpoint.internal.ip)
-                || self.is_endpoint_banned(now, (endpoint.external, cold.transport))
-        };
-        endpoints.any(is_banned)
-            || self.is_name_banned(now, name())
-            || self.is_server_banned(now, cold.server.public_id())
+        let cold = self.entries.slots.cold(slot);
+        let mut candidates = Family::ALL.into_iter().filter_map(|family| cold.ban_candidate(family));
+        candidates.any(|candidate| self.ban_for(now, &candidate).is_some())
     }
 }

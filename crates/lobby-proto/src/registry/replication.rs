@@ -20,13 +20,14 @@ use super::{
 };
 use crate::{
     ListingOrigin, PublicId,
+    doors::Door,
     entry::{EndpointState, Family, PerFamily},
     hash::{KeyedHash, KeyedMap},
     index::SlotIndex,
     wheel::Tick,
 };
 use outgoing::Outgoing;
-use rallypoint_wire::lobby::{LobbyId, ServerId};
+use rallypoint_wire::lobby::{ListId, ServerId};
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::{
     hash::Hasher,
@@ -48,9 +49,11 @@ pub struct ReplicatedServer {
     /// Its public ID; the secret one stays with the node that heard it (L13).
     pub public_id: PublicId,
     /// The lobby in which it is listed.
-    pub lobby_id: LobbyId,
+    pub list_id: ListId,
     /// How it came into the list.
     pub origin: ListingOrigin,
+    /// The door through which it came, if this version has that door.
+    pub door: Option<&'static Door>,
     /// Whether it has replied to a check or query of a node at its endpoints (W45).
     pub is_proven: bool,
     /// When it first registered.
@@ -124,11 +127,11 @@ impl Registry {
             tombstones: Tombstones::new(keyed, REORDERING_TIME),
             departures: Tombstones::new(keyed, self.config.lease + DEPARTURE_MARGIN),
             outgoing: Outgoing::new(keyed),
-            remote_deadline: self.wheel.deadline(now, self.config.lease),
+            remote_deadline: self.entries.wheel.deadline(now, self.config.lease),
             is_applying: false,
         }));
-        for slot in SlotIndex::FIRST.until(self.slots.end()) {
-            if self.slots.get(slot).is_some() {
+        for slot in SlotIndex::FIRST.until(self.entries.slots.end()) {
+            if self.entries.slots.get(slot).is_some() {
                 self.index_public_id(slot);
                 self.note_change(slot);
             }
@@ -138,7 +141,7 @@ impl Registry {
     /// Sets when remote endpoints expire: the caller moves this ahead as long as it is in contact with the store.
     pub fn set_remote_deadline(&mut self, at: Instant) {
         if let Some(replication) = &mut self.replication {
-            replication.remote_deadline = self.wheel.tick(at);
+            replication.remote_deadline = self.entries.wheel.tick(at);
         }
     }
 
@@ -155,21 +158,21 @@ impl Registry {
 
     /// The entry of a server, by its own ID or, if only other nodes heard it so far, by its public ID.
     pub(super) fn find_or_adopt(&mut self, id: ServerId) -> Option<SlotIndex> {
-        let known = self.slots.find(id);
+        let known = self.entries.slots.find(id);
         if known.is_some() || self.replication.is_none() {
             return known;
         }
         let public_id = self.public_id(id);
         let slot = *self.replication.as_ref()?.by_public_id.get(&public_id)?;
-        self.slots.set_id(slot, id);
-        self.slots.cold_mut(slot).replica.has_stand_in_id = false;
+        self.entries.slots.set_id(slot, id);
+        self.entries.slots.cold_mut(slot).replica.has_stand_in_id = false;
         Some(slot)
     }
 
     /// Adds a new entry to the index of public IDs.
     pub(super) fn index_public_id(&mut self, slot: SlotIndex) {
         if let Some(replication) = &mut self.replication {
-            let id = self.slots.cold(slot).server.public_id();
+            let id = self.entries.slots.cold(slot).server.public_id();
             replication.by_public_id.insert(id, slot);
             replication.departures.remove(id);
         }
@@ -193,22 +196,22 @@ impl Registry {
     pub(super) fn is_held_by_cluster(&mut self, slot: SlotIndex, family: Family, reached: Tick) -> bool {
         let Some(replication) = &self.replication else { return false };
         let deadline = replication.remote_deadline;
-        let hot = self.slots.hot_mut(slot);
+        let hot = self.entries.slots.hot_mut(slot);
         if deadline <= reached || hot.states[family] != EndpointState::Listed {
             return false;
         }
         hot.deadlines[family] = deadline;
         // The next registration is processed in full, and makes the endpoint local again.
         hot.fingerprints[family] = 0;
-        self.slots.cold_mut(slot).replica.is_remote[family] = true;
+        self.entries.slots.cold_mut(slot).replica.is_remote[family] = true;
         true
     }
 
     /// The listed endpoints that this node heard within their leases.
     fn live_local_endpoints(&self, now: Instant, slot: SlotIndex) -> PerFamily<bool> {
-        let reached = self.wheel.tick(now);
-        let hot = self.slots.hot(slot);
-        let cold = self.slots.cold(slot);
+        let reached = self.entries.wheel.tick(now);
+        let hot = self.entries.slots.hot(slot);
+        let cold = self.entries.slots.cold(slot);
         PerFamily::from_fn(|family| {
             hot.states[family] == EndpointState::Listed
                 && !cold.replica.is_remote[family]

@@ -22,7 +22,7 @@ impl Registry {
         fingerprint: u64,
     ) -> Option<(RegistrationOutcome, NonZeroU16)> {
         let family = Family::of(source);
-        let cold = self.slots.cold(slot);
+        let cold = self.entries.slots.cold(slot);
         let server = &cold.server;
         let position = cold.position?;
         let is_registered = server.origin == ListingOrigin::Registered;
@@ -31,10 +31,13 @@ impl Registry {
             return None;
         }
         // While a new configuration is applied, an entry may have been banned.
-        if self.review.is_some() || self.slots.hot(slot).states[family] != EndpointState::Listed || !is_registered {
+        if self.review.is_some()
+            || self.entries.slots.hot(slot).states[family] != EndpointState::Listed
+            || !is_registered
+        {
             return None;
         }
-        let revision = Revision::compare(bytes, &server.lobby_id, &server.block)?;
+        let revision = Revision::compare(bytes, &server.list_id, &server.block)?;
         let port = revision.port()?;
         let endpoint = cold.endpoints[family].filter(|endpoint| endpoint.internal == Addr { ip: source, port })?;
         // The address map may have changed.
@@ -49,21 +52,21 @@ impl Registry {
                 return None;
             }
             let server = Arc::new(revised);
-            let cold = self.slots.cold_mut(slot);
+            let cold = self.entries.slots.cold_mut(slot);
             let before = cold.server.memory();
             cold.server = server.clone();
             self.recharge_memory(slot, before);
-            self.lists.replace(position, server.clone());
+            self.lists.builder.replace(position, server.clone());
             self.emit(now, Event::Changed(server));
             self.note_change(slot);
             // The last registration counts: an earlier one of the other family is not a refresh of it (L8).
-            self.slots.hot_mut(slot).fingerprints = PerFamily::default();
+            self.entries.slots.hot_mut(slot).fingerprints = PerFamily::default();
             RegistrationOutcome::Changed
         };
-        let lease = self.wheel.deadline(now, self.config.lease);
+        let lease = self.entries.wheel.deadline(now, self.config.lease);
         // The lease may be shorter than that of the last registration.
-        self.wheel.schedule(slot, lease);
-        let hot = self.slots.hot_mut(slot);
+        self.entries.wheel.schedule(slot, lease);
+        let hot = self.entries.slots.hot_mut(slot);
         hot.fingerprints[family] = fingerprint;
         hot.deadlines[family] = lease;
         Some((outcome, port))
@@ -72,7 +75,7 @@ impl Registry {
     /// Whether a server may change its size without an examination of the caps.
     fn has_memory_for(&self, old: &ListedServer, new: &ListedServer) -> bool {
         let (before, after) = (old.memory(), new.memory());
-        let is_within = || self.usage.memory - before + after <= self.config.caps.memory;
+        let is_within = || self.memory() - before + after <= self.config.caps.memory;
         after <= before || new.block.len() <= MODEST && is_within()
     }
 }

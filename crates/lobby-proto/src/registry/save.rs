@@ -4,7 +4,7 @@
 //! +  0    "RALLYREG", version (u32 = 1)
 //! + 12    entries, each: server ID (16), lobby ID (16), age in seconds (u32),
 //!                        block length (u32), block as in the list reply,
-//!                        endpoints (u8, 1 or 2; plus 64 if announced, 128 if watched), each:
+//!                        endpoints (u8, 1 or 2; plus 4 times the number of the door, 64 if announced, 128 if watched), each:
 //!                        source (16, IPv4 mapped) and registered port (u16),
 //!                        address and port in the list (16 + 2), rest of the lease in ms (u32)
 //! end     CRC-32 of everything before it (u32)
@@ -12,16 +12,17 @@
 //!
 //! Server IDs are secrets, so the file must not be readable by others.
 
-use super::{Registry, capacity::SpaceRequest, eviction::Victims, trust::KNOWN_FOR};
+use super::{Evidence, Registry, capacity::SpaceRequest, eviction::Victims, evidence::KNOWN_FOR};
 use crate::{
     ListedServer, ListingOrigin,
-    entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily, Trust},
+    doors::Door,
+    entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily},
     index::SlotIndex,
     listed_server::BlockSize,
 };
 use rallypoint_wire::{
     DecodeError, Reader, Writer,
-    lobby::{ListBlock, LobbyId, MAX_BLOCK, ServerId},
+    lobby::{ListBlock, ListId, MAX_BLOCK, ServerId},
 };
 use std::{
     fmt,
@@ -37,6 +38,10 @@ const VERSION: u32 = 1;
 
 /// Position of the origin in the byte that counts the endpoints.
 const ORIGIN_SHIFT: u8 = 6;
+
+/// Position of the door in that byte, and its bits.
+const DOOR_SHIFT: u8 = 2;
+const DOOR_BITS: u8 = 0b1111;
 
 /// Minimum lease of a restored server. However little was left of its lease, a server has the chance to refresh: servers do
 /// so every 30 seconds.
@@ -126,37 +131,39 @@ impl Registry {
     /// Writes the next servers, at most `count` of them and about 1 MiB. Returns whether all are written.
     pub fn save_next(&self, now: Instant, writer: &mut SaveFileWriter, count: u32) -> bool {
         let before = writer.bytes.len();
-        let mut end = writer.next.plus(count).min(self.slots.end());
+        let mut end = writer.next.plus(count).min(self.entries.slots.end());
         for slot in writer.next.until(end) {
             if writer.bytes.len() - before >= MAX_STEP {
                 end = slot;
                 break;
             }
             // A server of which only other nodes know the ID is loaded from them again.
-            if self.slots.get(slot).is_some_and(|cold| cold.position.is_some() && !cold.replica.has_stand_in_id) {
+            if self.entries.slots.get(slot).is_some_and(|cold| cold.position.is_some() && !cold.replica.has_stand_in_id)
+            {
                 self.save_entry(now, slot, &mut Writer::new(&mut writer.bytes));
             }
         }
         writer.next = end;
-        end == self.slots.end()
+        end == self.entries.slots.end()
     }
 
     fn save_entry(&self, now: Instant, slot: SlotIndex, writer: &mut Writer<'_>) {
-        let hot = self.slots.hot(slot);
-        let cold = self.slots.cold(slot);
+        let hot = self.entries.slots.hot(slot);
+        let cold = self.entries.slots.cold(slot);
         let age = now.saturating_duration_since(cold.server.since).as_secs();
         writer.bytes(hot.id.expose());
-        writer.bytes(cold.server.lobby_id.as_bytes());
+        writer.bytes(cold.server.list_id.as_bytes());
         writer.u32_be(u32::try_from(age).unwrap_or(u32::MAX));
         // A block begins with its own length.
         writer.bytes(&cold.server.block);
         let listed = |family: Family| cold.endpoints[family].filter(|_| hot.states[family] == EndpointState::Listed);
         let endpoints = || Family::ALL.into_iter().filter_map(|family| Some((family, listed(family)?)));
-        writer.u8(endpoints().count() as u8 | (cold.server.origin as u8) << ORIGIN_SHIFT);
+        let door = cold.server.door.map_or(0, |door| door.code);
+        writer.u8(endpoints().count() as u8 | door << DOOR_SHIFT | (cold.server.origin as u8) << ORIGIN_SHIFT);
         for (family, EndpointEntry { internal, external }) in endpoints() {
             emit_addr(internal, writer);
             emit_addr(external, writer);
-            let left = self.wheel.instant(hot.deadlines[family]).saturating_duration_since(now);
+            let left = self.entries.wheel.instant(hot.deadlines[family]).saturating_duration_since(now);
             writer.u32_be(u32::try_from(left.as_millis()).unwrap_or(u32::MAX));
         }
     }
@@ -175,36 +182,37 @@ impl Registry {
         }
         // The file is parsed twice, so that a million servers need not be in memory besides the registry.
         let mut reader = Reader::new(body);
-        let before = self.slots.len();
-        let events = std::mem::take(&mut self.events);
+        let before = self.entries.slots.len();
+        let events = std::mem::take(&mut self.lists.events);
         while let Ok(Some(saved)) = SavedServer::parse(&mut reader) {
             self.restore_entry(now, &saved);
         }
-        self.events = events;
+        self.lists.events = events;
         self.publish(now);
-        self.seen.note_restored(self.wheel.deadline(now, KNOWN_FOR));
-        Ok(self.slots.len() - before)
+        self.admission.seen.note_restored(self.entries.wheel.deadline(now, KNOWN_FOR));
+        Ok(self.entries.slots.len() - before)
     }
 
     fn restore_entry(&mut self, now: Instant, saved: &SavedServer<'_>) {
         let endpoints = || saved.endpoints.iter().flatten();
         let transport = saved.block.transport;
-        let block = &mut self.buffers.block;
+        let block = &mut self.lists.block;
         block.clear();
         saved.block.emit(block);
         let size = BlockSize::of(block);
-        let is_taken = |endpoint: &EndpointEntry| self.slots.at_endpoint((endpoint.external, transport)).is_some();
+        let is_taken =
+            |endpoint: &EndpointEntry| self.entries.slots.at_endpoint((endpoint.external, transport)).is_some();
         let is_full = |endpoint: &EndpointEntry| {
             let source = saved.origin.is_charged().then_some(endpoint.internal.ip);
             let request = SpaceRequest {
                 source,
                 size,
-                is_former: true,
-                ..SpaceRequest::new((endpoint.external, transport), saved.lobby_id)
+                evidence: Some(Evidence::Known),
+                ..SpaceRequest::new((endpoint.external, transport), saved.list_id)
             };
             self.find_cap_reached(&request, &Victims::default()).is_some()
         };
-        if self.slots.find(saved.id).is_some()
+        if self.entries.slots.find(saved.id).is_some()
             || endpoints().any(|(endpoint, _)| is_taken(endpoint))
             || endpoints().any(|(endpoint, _)| is_full(endpoint))
         {
@@ -213,16 +221,16 @@ impl Registry {
         let slot = self.insert_saved(now, saved);
         for &(endpoint, left) in endpoints() {
             let family = Family::of(endpoint.internal.ip);
-            let deadline = self.wheel.deadline(now, left.clamp(MIN_LEASE, self.config.lease.max(MIN_LEASE)));
-            self.slots.bind((endpoint.external, transport), slot);
+            let deadline = self.entries.wheel.deadline(now, left.clamp(MIN_LEASE, self.config.lease.max(MIN_LEASE)));
+            self.entries.slots.bind((endpoint.external, transport), slot);
             self.charge_endpoint(slot, endpoint.internal.ip);
-            self.slots.cold_mut(slot).endpoints[family] = Some(endpoint);
-            let hot = self.slots.hot_mut(slot);
+            self.entries.slots.cold_mut(slot).endpoints[family] = Some(endpoint);
+            let hot = self.entries.slots.hot_mut(slot);
             hot.states[family] = EndpointState::Listed;
             hot.deadlines[family] = deadline;
-            self.wheel.schedule(slot, deadline);
+            self.entries.wheel.schedule(slot, deadline);
             if let Some(target) = self.check_target(slot, family) {
-                self.checks.vouch(now, &self.wheel, target);
+                self.checks.vouch(now, &self.entries.wheel, target);
                 // It was listed, so it had replied to a check.
                 self.prove(slot);
             }
@@ -233,27 +241,23 @@ impl Registry {
     /// Creates the entry of a saved server, whose block is in the buffer, without its endpoints.
     fn insert_saved(&mut self, now: Instant, saved: &SavedServer<'_>) -> SlotIndex {
         let since = now.checked_sub(saved.age).unwrap_or(now);
-        let server = ListedServer::new(self.public_id(saved.id), saved.lobby_id, since, &self.buffers.block);
-        let server = server.with_origin(saved.origin);
-        self.usage.memory += server.memory();
-        self.join_lobby(None, saved.lobby_id);
+        let server = ListedServer::new(self.public_id(saved.id), saved.list_id, since, &self.lists.block);
+        let server = server.with_origin(saved.origin, saved.door);
         let transport = saved.block.transport;
         let check = CheckMethod::for_server(transport, saved.block.table.get(b"x-query"));
         let check = check.filter(|_| saved.origin == ListingOrigin::Registered);
-        let trust = if saved.origin == ListingOrigin::Registered { Trust::Known } else { Trust::Proven };
-        let cold = ColdEntry::new(transport, check, Arc::new(server), self.wheel.tick(now));
-        let slot = self.slots.insert(saved.id, ColdEntry { trust, ..cold });
-        self.link_entry(slot);
-        self.index_public_id(slot);
-        slot
+        let evidence = if saved.origin == ListingOrigin::Registered { Evidence::Known } else { Evidence::Proven };
+        let cold = ColdEntry::new(transport, check, Arc::new(server), self.entries.wheel.tick(now));
+        self.add_entry(None, saved.id, ColdEntry { evidence, ..cold })
     }
 }
 
 /// One entry of a save file.
 struct SavedServer<'a> {
     id: ServerId,
-    lobby_id: LobbyId,
+    list_id: ListId,
     origin: ListingOrigin,
+    door: Option<&'static Door>,
     age: Duration,
     block: ListBlock<'a>,
     /// The endpoints, each with the rest of its lease.
@@ -264,14 +268,15 @@ impl<'a> SavedServer<'a> {
     /// Parses the next entry; `None` if its parts contradict each other.
     fn parse(reader: &mut Reader<'a>) -> Result<Option<Self>, DecodeError> {
         let id = ServerId::from_bytes(*reader.array("server ID")?);
-        let lobby_id = LobbyId::from_bytes(*reader.array("lobby ID")?);
+        let list_id = ListId::from_bytes(*reader.array("lobby ID")?);
         let age = Duration::from_secs(u64::from(reader.u32_be("age")?));
         let length = reader.u32_be("block length")? as usize;
         let block = ListBlock::parse(reader.bytes(length, "block")?)?;
         let mut endpoints = PerFamily::<Option<(EndpointEntry, Duration)>>::default();
         let count = reader.u8("endpoints")?;
         let Some(&origin) = ListingOrigin::ALL.get(usize::from(count >> ORIGIN_SHIFT)) else { return Ok(None) };
-        let count = count & ((1 << ORIGIN_SHIFT) - 1);
+        let door = Door::of_code(count >> DOOR_SHIFT & DOOR_BITS);
+        let count = count & ((1 << DOOR_SHIFT) - 1);
         for _ in 0..count {
             let internal = parse_addr(reader)?;
             let external = parse_addr(reader)?;
@@ -284,7 +289,7 @@ impl<'a> SavedServer<'a> {
             endpoints[family] = Some((EndpointEntry { internal, external }, left));
         }
         let is_valid = length <= MAX_BLOCK && count > 0;
-        Ok(is_valid.then_some(Self { id, lobby_id, origin, age, block, endpoints }))
+        Ok(is_valid.then_some(Self { id, list_id, origin, door, age, block, endpoints }))
     }
 }
 

@@ -1,6 +1,6 @@
-//! Endpoints at which a server was listed or refused some time ago, and the priority that this gives to a registration (W45).
+//! Endpoints at which a server was listed or refused some time ago, and the evidence that this is for a registration (W45).
 
-use super::seen_filter::SeenFilter;
+use super::{evidence::Evidence, seen_filter::SeenFilter};
 use crate::{entry::Addr, hash::KeyedHash, wheel::Tick};
 use rallypoint_limit::Lan;
 use rallypoint_wire::lobby::{ServerId, Transport};
@@ -8,17 +8,6 @@ use std::{hash::BuildHasher, time::Duration};
 
 /// An endpoint in the list.
 pub(super) type EndpointKey = (Addr, Transport);
-
-/// The priority of a registration that needs space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Priority {
-    /// The server registers for the first time.
-    New,
-    /// It was refused some time ago, and has returned.
-    Returning,
-    /// A server was listed at its endpoint before, or has replied there to a check.
-    Former,
-}
 
 /// Endpoints and servers that were seen some time ago.
 #[derive(Debug)]
@@ -81,14 +70,14 @@ impl SeenEndpoints {
         self.refused.insert(now, first_seen, self.keyed.hash_one(key));
     }
 
-    pub fn priority(&mut self, now: Tick, key: EndpointKey) -> Priority {
+    pub fn evidence(&mut self, now: Tick, key: EndpointKey) -> Evidence {
         let hash = self.keyed.hash_one(key);
         if self.listed.contains(now, hash, 0) {
-            Priority::Former
+            Evidence::Known
         } else if self.refused.contains(now, hash, RETURNED) {
-            Priority::Returning
+            Evidence::Returned
         } else {
-            Priority::New
+            Evidence::First
         }
     }
 

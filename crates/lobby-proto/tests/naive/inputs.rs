@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use rallypoint_lobby_proto::{
-    Ban, BanSubject, BannedServer, CheckKind, CheckTarget, Config, Mapping, NamePattern, PublicId,
+    Ban, BanSubject, CheckKind, CheckTarget, Config, Mapping, NamePattern, PublicId, UnlistedServer,
 };
 use rallypoint_wire::lobby::Transport;
 use std::{
@@ -72,8 +72,8 @@ impl RegistrationData {
     pub fn target(&self, inside: (IpAddr, u16)) -> Option<CheckTarget> {
         let (kind, port) = match (self.is_tcp, self.query) {
             (true, _) => (CheckKind::Connect, inside.1),
-            (false, Some("session")) => (CheckKind::Session, inside.1),
-            (false, Some("session:7")) => (CheckKind::Session, 7),
+            (false, Some("session")) => (CheckKind::Query(rallypoint_wire::query::Protocol::Session), inside.1),
+            (false, Some("session:7")) => (CheckKind::Query(rallypoint_wire::query::Protocol::Session), 7),
             (false, _) => return None,
         };
         Some(CheckTarget { addr: SocketAddr::new(inside.0, port), kind })
@@ -101,7 +101,7 @@ impl Settings {
         let name = BanSubject::Name(NamePattern::new(BAD_NAME));
         let ban = |subject| Ban { subject, reason: "".into(), until: None };
         let addresses = vec![SocketAddr::new(ip(BAD_PLACE.0), BAD_PLACE.1)];
-        let server = BannedServer {
+        let server = UnlistedServer {
             id: PublicId::from_bytes([0; 16]),
             name: String::new(),
             transport: Transport::Udp,

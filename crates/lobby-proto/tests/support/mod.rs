@@ -4,8 +4,12 @@
 use rallypoint_lobby_proto::{
     Ban, BanList, CheckRequest, CheckResult, CheckTarget, Config, Event, HashKeys, ListedServer, NetworkSet,
     RegistrationOutcome, Registry, SaveFileWriter, UnlistReason,
+    doors::{DatagramDoor, Datagrams, DoorReply, LEGACY, RequestDoor},
 };
-use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister, blocks};
+use rallypoint_wire::legacy::ListRequest;
+use rallypoint_wire::lobby::{
+    ListId, Occupancy, ProtocolId, Registration, ServerId, TableBuf, Transport, Unregister, blocks,
+};
 use std::{
     net::{IpAddr, SocketAddr},
     ops::{Deref, DerefMut},
@@ -13,7 +17,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-pub const LOBBY: LobbyId = LobbyId::GANG_GARRISON_2;
+pub const LOBBY: ListId = ListId::GANG_GARRISON_2;
 pub const KEYS: HashKeys = HashKeys { tables: 0x5eed, public_ids: [0xab; 16] };
 
 /// How late an endpoint may expire.
@@ -41,15 +45,15 @@ pub fn networks(texts: &[&str]) -> NetworkSet {
 }
 
 /// Another lobby than [`LOBBY`], by number.
-pub fn lobby(number: u32) -> LobbyId {
-    LobbyId::from_bytes(u128::from(number).to_be_bytes())
+pub fn lobby(number: u32) -> ListId {
+    ListId::from_bytes(u128::from(number).to_be_bytes())
 }
 
 /// The data of a server.
 #[derive(Clone, Debug)]
 pub struct Server {
     pub id: u128,
-    pub lobby: LobbyId,
+    pub lobby: ListId,
     pub transport: Transport,
     pub port: u16,
     pub occupancy: Occupancy,
@@ -78,7 +82,7 @@ impl Server {
         Self { port, ..self }
     }
 
-    pub fn lobby(self, lobby: LobbyId) -> Self {
+    pub fn lobby(self, lobby: ListId) -> Self {
         Self { lobby, ..self }
     }
 
@@ -120,6 +124,13 @@ pub fn unregister(id: u128) -> Vec<u8> {
     datagram
 }
 
+/// The legacy door: its datagrams, and the requests of its clients.
+fn legacy() -> (Box<dyn DatagramDoor>, Box<dyn RequestDoor>) {
+    let sockets = LEGACY.sockets.as_ref().expect("it has sockets");
+    let Some(Datagrams::Protocol(datagrams)) = sockets.datagrams else { panic!("its registrations are converted") };
+    (datagrams(&KEYS), sockets.requests.expect("its clients use TCP")())
+}
+
 /// A registry with its clock.
 pub struct Lobby {
     pub registry: Registry,
@@ -129,6 +140,7 @@ pub struct Lobby {
     source_port: u16,
     checks: Vec<CheckRequest>,
     events: Vec<Event>,
+    legacy: (Box<dyn DatagramDoor>, Box<dyn RequestDoor>),
 }
 
 impl Default for Lobby {
@@ -161,6 +173,7 @@ impl Lobby {
             source_port: 50_000,
             checks: Vec::new(),
             events: Vec::new(),
+            legacy: legacy(),
         }
     }
 
@@ -188,6 +201,24 @@ impl Lobby {
 
     pub fn register(&mut self, from: impl ToIp, server: &Server) -> RegistrationOutcome {
         self.send(from, &server.datagram())
+    }
+
+    /// Delivers a datagram to the legacy door.
+    pub fn send_legacy(&mut self, from: impl ToIp, bytes: &[u8]) -> RegistrationOutcome {
+        let from = SocketAddr::new(from.to_ip(), 9);
+        let outcome = self.legacy.0.handle_datagram(&mut self.registry, self.now, from, bytes);
+        self.check();
+        outcome
+    }
+
+    /// The published reply to legacy clients of a protocol.
+    pub fn legacy_reply(&self, protocol: ProtocolId) -> Arc<[u8]> {
+        let mut request = Vec::new();
+        ListRequest { protocol_id: protocol }.emit(&mut request);
+        match self.legacy.1.reply(self.now, &self.registry.lists(), &request) {
+            Ok(DoorReply::Bytes(reply)) => reply,
+            other => panic!("{other:?}"),
+        }
     }
 
     pub fn unregister(&mut self, from: impl ToIp, id: u128) -> RegistrationOutcome {
@@ -224,7 +255,7 @@ impl Lobby {
         self.list_of(LOBBY)
     }
 
-    pub fn list_of(&mut self, lobby: LobbyId) -> Vec<String> {
+    pub fn list_of(&mut self, lobby: ListId) -> Vec<String> {
         self.registry.publish(self.now);
         let mut servers = published(&self.registry, lobby);
         servers.sort();
@@ -304,14 +335,14 @@ impl ToIp for IpAddr {
 pub const REACHABLE: CheckResult = CheckResult::Reachable(ms(20));
 
 /// The published reply of a lobby, parsed as a client parses it. It has to agree with the listed servers.
-pub fn published(registry: &Registry, lobby: LobbyId) -> Vec<String> {
+pub fn published(registry: &Registry, lobby: ListId) -> Vec<String> {
     let list = registry.lists().lobby(&lobby);
     let reply: Vec<u8> = list.pieces().flatten().copied().collect();
     assert_eq!(reply.len(), list.size());
     let servers: Vec<_> = blocks(&reply).collect::<Result<_, _>>().expect("a valid reply");
     assert_eq!(servers.len(), list.count());
     assert!(servers.iter().eq(list.servers().map(|listing| listing.block()).collect::<Vec<_>>().iter()));
-    assert!(list.servers().all(|listing| listing.lobby_id() == lobby));
+    assert!(list.servers().all(|listing| listing.list_id() == lobby));
     list.servers().map(line).collect()
 }
 

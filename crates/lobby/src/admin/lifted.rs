@@ -1,7 +1,7 @@
 //! Bans that were lifted, as the nodes of a cluster remember them.
 
 use super::AdminRecord;
-use crate::cluster::{BanChange, BanDecision};
+use crate::cluster::{BanChange, OperatorDecision};
 use rallypoint_lobby_proto::BanSubject;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
@@ -13,22 +13,22 @@ const RETENTION: u64 = 30 * 86_400_000;
 /// be emptied; then a node that was away must not bring such a ban back. They survive a restart, because a ban can be lifted
 /// without contact with the store.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(from = "Vec<LiftedBan>", into = "Vec<LiftedBan>")]
-pub struct LiftedBans {
-    by_subject: HashMap<String, LiftedBan>,
-    /// The same in the order of the decisions.
+#[serde(from = "Vec<Lift>", into = "Vec<Lift>")]
+pub struct Lifts {
+    by_subject: HashMap<String, Lift>,
+    /// Lifted bans in the order of the decisions.
     by_time: BTreeSet<(u64, String)>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct LiftedBan {
+struct Lift {
     #[serde(flatten)]
     subject: BanSubject,
     /// In milliseconds since 1970.
     since: u64,
 }
 
-impl LiftedBans {
+impl Lifts {
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -36,12 +36,12 @@ impl LiftedBans {
     }
 
     /// Whether a later lift is known.
-    pub(super) fn supersedes(&self, decision: &BanDecision) -> bool {
+    pub(super) fn supersedes(&self, decision: &OperatorDecision) -> bool {
         self.since(decision.change.subject()).is_some_and(|known| known > decision.since)
     }
 
     /// Whether a decision that is not superseded is not known.
-    pub(super) fn is_changed_by(&self, decision: &BanDecision) -> bool {
+    pub(super) fn is_changed_by(&self, decision: &OperatorDecision) -> bool {
         let known = self.since(decision.change.subject());
         match &decision.change {
             BanChange::Put(_) => known.is_some(),
@@ -50,11 +50,11 @@ impl LiftedBans {
     }
 
     /// Notes a decision, which replaces what is known about its subject. If there are too many, the oldest one is dropped.
-    pub(super) fn handle(&mut self, decision: &BanDecision) {
+    pub(super) fn handle(&mut self, decision: &OperatorDecision) {
         let subject = decision.change.subject();
         self.remove(&subject.to_string());
         if let BanChange::Lifted(_) = &decision.change {
-            self.insert(LiftedBan { subject: subject.clone(), since: decision.since });
+            self.insert(Lift { subject: subject.clone(), since: decision.since });
         }
         if self.by_subject.len() > AdminRecord::MAX {
             self.remove_oldest();
@@ -73,7 +73,7 @@ impl LiftedBans {
         if self.is_empty() { None } else { self.by_subject.get(&subject.to_string()).map(|lifted| lifted.since) }
     }
 
-    fn insert(&mut self, lifted: LiftedBan) {
+    fn insert(&mut self, lifted: Lift) {
         let key = lifted.subject.to_string();
         self.by_time.insert((lifted.since, key.clone()));
         self.by_subject.insert(key, lifted);
@@ -92,15 +92,15 @@ impl LiftedBans {
     }
 
     /// The decisions, in no particular order.
-    pub fn decisions(&self) -> impl Iterator<Item = BanDecision> {
+    pub fn decisions(&self) -> impl Iterator<Item = OperatorDecision> {
         let decision =
-            |lifted: &LiftedBan| BanDecision { change: BanChange::Lifted(lifted.subject.clone()), since: lifted.since };
+            |lifted: &Lift| OperatorDecision { change: BanChange::Lifted(lifted.subject.clone()), since: lifted.since };
         self.by_subject.values().map(decision)
     }
 }
 
-impl From<Vec<LiftedBan>> for LiftedBans {
-    fn from(list: Vec<LiftedBan>) -> Self {
+impl From<Vec<Lift>> for Lifts {
+    fn from(list: Vec<Lift>) -> Self {
         let mut lifted = Self::default();
         for ban in list {
             lifted.remove(&ban.subject.to_string());
@@ -114,8 +114,8 @@ impl From<Vec<LiftedBan>> for LiftedBans {
 }
 
 /// In the order of the decisions.
-impl From<LiftedBans> for Vec<LiftedBan> {
-    fn from(mut lifted: LiftedBans) -> Self {
+impl From<Lifts> for Vec<Lift> {
+    fn from(mut lifted: Lifts) -> Self {
         lifted.by_time.iter().filter_map(|(_, key)| lifted.by_subject.remove(key)).collect()
     }
 }
@@ -125,8 +125,8 @@ mod tests {
     use super::*;
     use rallypoint_lobby_proto::Ban;
 
-    fn lifted(name: &str, since: u64) -> BanDecision {
-        BanDecision { change: BanChange::Lifted(subject(name)), since }
+    fn lifted(name: &str, since: u64) -> OperatorDecision {
+        OperatorDecision { change: BanChange::Lifted(subject(name)), since }
     }
 
     fn subject(name: &str) -> BanSubject {
@@ -137,9 +137,9 @@ mod tests {
     fn an_earlier_ban_does_not_undo_a_lift() {
         let put = |since| {
             let ban = Ban { subject: subject("203.0.113.0/24"), reason: "spam".into(), until: None };
-            BanDecision { change: BanChange::Put(ban), since }
+            OperatorDecision { change: BanChange::Put(ban), since }
         };
-        let mut lifts = LiftedBans::default();
+        let mut lifts = Lifts::default();
         for (decision, expected) in [
             (lifted("203.0.113.0/24", 20), Some(20)),
             (put(10), Some(20)),
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_oldest_of_too_many_lifts_is_dropped_and_so_are_old_ones() {
-        let mut lifts = LiftedBans::default();
+        let mut lifts = Lifts::default();
         let count = AdminRecord::MAX as u64 + 5;
         for since in 0..count {
             let name = format!("2001:db8:0:{since:x}::/64");

@@ -1,7 +1,7 @@
 //! The operator's bans and notes as they are stored in `admin.json`.
 
-use super::{AdminError, LiftedBans};
-use crate::cluster::{BanChange, BanDecision};
+use super::{AdminError, Lifts};
+use crate::cluster::{BanChange, OperatorDecision};
 use rallypoint_lobby_proto::{Ban, BanList, BanSubject};
 use serde::{Deserialize, Serialize};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -43,8 +43,8 @@ pub struct AdminRecord {
     /// Notes, oldest first.
     pub notes: Vec<Note>,
     /// Bans that were lifted in the last 30 days, here or at other nodes of a cluster. Earlier versions of the program ignore them.
-    #[serde(default, skip_serializing_if = "LiftedBans::is_empty")]
-    pub lifted: LiftedBans,
+    #[serde(default, skip_serializing_if = "Lifts::is_empty")]
+    pub lifted: Lifts,
 }
 
 /// The only field that all versions of the file have in common.
@@ -60,7 +60,7 @@ pub(super) fn version(bytes: &[u8]) -> Option<u32> {
 
 impl Default for AdminRecord {
     fn default() -> Self {
-        Self { version: Self::VERSION, next: 1, bans: Vec::new(), notes: Vec::new(), lifted: LiftedBans::default() }
+        Self { version: Self::VERSION, next: 1, bans: Vec::new(), notes: Vec::new(), lifted: Lifts::default() }
     }
 }
 
@@ -83,8 +83,8 @@ impl AdminRecord {
     }
 
     /// Notes a decision of this node's operator, for the other nodes of a cluster. It is the latest, whatever their clocks are.
-    pub(super) fn decide(&mut self, change: BanChange) -> BanDecision {
-        let decision = BanDecision { change, since: unix_milliseconds(SystemTime::now()) };
+    pub(super) fn decide(&mut self, change: BanChange) -> OperatorDecision {
+        let decision = OperatorDecision { change, since: unix_milliseconds(SystemTime::now()) };
         self.lifted.handle(&decision);
         decision
     }
@@ -108,7 +108,7 @@ impl AdminRecord {
     }
 
     /// Applies a decision of another node, if it is later than what is known here.
-    pub(super) fn apply_shared(&mut self, decision: BanDecision) -> Result<(), AdminError> {
+    pub(super) fn apply_shared(&mut self, decision: OperatorDecision) -> Result<(), AdminError> {
         if !self.accepts(&decision) {
             return Ok(());
         }
@@ -123,7 +123,7 @@ impl AdminRecord {
     }
 
     /// Whether a decision of another node is later than what is known here, and changes something.
-    pub(super) fn accepts(&self, decision: &BanDecision) -> bool {
+    pub(super) fn accepts(&self, decision: &OperatorDecision) -> bool {
         let known = self.find(decision.change.subject());
         // Times of bans are in seconds.
         let is_superseded = known.is_some_and(|known| known.since > decision.since / 1_000);

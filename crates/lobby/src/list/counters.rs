@@ -1,6 +1,6 @@
 //! Counters of the list service.
 
-use super::{connection_table::ConnectionTable, exchange::Phase};
+use super::{exchange::Phase, open_connection::OpenConnections};
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::Duration,
@@ -104,7 +104,7 @@ impl Counters {
         }
     }
 
-    pub fn stats(&self, connections: &ConnectionTable) -> ListStats {
+    pub fn stats(&self, connections: &OpenConnections) -> ListStats {
         let load = |counter: &AtomicU64| counter.load(Relaxed);
         let bounds = BOUNDS.iter().map(|&bound| Duration::from_micros(bound)).chain([Duration::MAX]);
         ListStats {

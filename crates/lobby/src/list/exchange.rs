@@ -4,24 +4,17 @@ use super::{
     counters::Counters,
     reply::{Reply, ReplySource},
 };
+use rallypoint_lobby_proto::doors::{MAX_REQUEST, RequestDoor};
 use rallypoint_udp::clock;
-use rallypoint_wire::{DecodeError, DecodeErrorKind, legacy, lobby::ListRequest};
+use rallypoint_wire::{DecodeError, DecodeErrorKind};
 use socket2::Socket;
 use std::{
     io,
     mem::MaybeUninit,
     net::Shutdown,
+    sync::Arc,
     time::{Duration, Instant},
 };
-
-/// Protocol of the clients of a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ListProtocol {
-    /// Document 001.
-    Modern,
-    /// The legacy protocol (L16).
-    Legacy,
-}
 
 /// Phase of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,8 +56,8 @@ const MAX_READS: usize = 16;
 /// State of the exchange with one client. It performs I/O on a non-blocking socket and never waits.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    protocol: ListProtocol,
-    request: [u8; ListRequest::SIZE],
+    door: Arc<dyn RequestDoor>,
+    request: [u8; MAX_REQUEST],
     filled: usize,
     reply: Option<Reply>,
     phase: Phase,
@@ -74,9 +67,9 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    pub fn new(protocol: ListProtocol, now: Instant) -> Self {
+    pub fn new(door: Arc<dyn RequestDoor>, now: Instant) -> Self {
         Self {
-            protocol,
+            door,
             request: [0; _],
             filled: 0,
             reply: None,
@@ -132,10 +125,10 @@ impl Exchange {
             return Ok(Step::End);
         }
         self.filled += read;
-        match self.parse_request(replies) {
+        match self.door.reply(clock::now(), replies.lists(), &self.request[..self.filled]) {
             Ok(reply) => {
                 counters.requested();
-                self.reply = Some(reply);
+                self.reply = Some(replies.reply(reply));
                 self.enter(Phase::Reply);
             }
             Err(DecodeError { kind: DecodeErrorKind::Truncated, .. }) => {}
@@ -175,17 +168,6 @@ impl Exchange {
             }
         }
         Ok(Step::Again)
-    }
-
-    /// The reply to the bytes received so far.
-    fn parse_request(&self, replies: &ReplySource) -> Result<Reply, DecodeError> {
-        let request = &self.request[..self.filled];
-        match self.protocol {
-            ListProtocol::Modern => ListRequest::parse(request).map(|request| replies.modern(&request.lobby_id)),
-            ListProtocol::Legacy => {
-                legacy::ListRequest::parse(request).map(|request| replies.legacy(&request.protocol_id))
-            }
-        }
     }
 
     fn enter(&mut self, phase: Phase) {

@@ -1,9 +1,8 @@
 //! The bytes of a reply, and how many of them have been sent.
 
 use super::reply_files::{ReplyFile, ReplyFiles};
-use rallypoint_lobby_proto::{ListReply, PublishedLists};
+use rallypoint_lobby_proto::{ListReply, PublishedLists, doors::DoorReply};
 use rallypoint_udp::SEND_FLAGS;
-use rallypoint_wire::lobby::{LobbyId, ProtocolId};
 use socket2::Socket;
 use std::{io, io::IoSlice, sync::Arc};
 
@@ -31,10 +30,10 @@ pub(super) struct Reply {
 
 #[derive(Debug)]
 enum Bytes {
-    Modern(Arc<ListReply>),
-    /// A modern list that is popular.
+    List(Arc<ListReply>),
+    /// A list that is popular.
     File(Arc<ReplyFile>),
-    Legacy(Arc<[u8]>),
+    Rendered(Arc<[u8]>),
 }
 
 impl ReplySource {
@@ -43,31 +42,35 @@ impl ReplySource {
         Self { lists, files: ReplyFiles::new(file_bytes) }
     }
 
-    /// The current list of a lobby.
-    pub fn modern(&self, lobby: &LobbyId) -> Reply {
-        let list = self.lists.reply(lobby);
-        let file = self.files.request(&list).map(Bytes::File);
-        Reply::new(file.unwrap_or(Bytes::Modern(list)))
+    /// The current lists.
+    pub fn lists(&self) -> &PublishedLists {
+        &self.lists
     }
 
-    /// The reply to clients of the legacy protocol (L16).
-    pub fn legacy(&self, protocol: &ProtocolId) -> Reply {
-        Reply::legacy(self.lists.legacy_reply(protocol))
+    /// A reply of a door, ready to be sent.
+    pub fn reply(&self, reply: DoorReply) -> Reply {
+        match reply {
+            DoorReply::List(list) => {
+                let file = self.files.request(&list).map(Bytes::File);
+                Reply::new(file.unwrap_or(Bytes::List(list)))
+            }
+            DoorReply::Bytes(bytes) => Reply::bytes(bytes),
+        }
     }
 }
 
 impl Reply {
     fn new(bytes: Bytes) -> Self {
         let left = match &bytes {
-            Bytes::Modern(list) => list.size(),
+            Bytes::List(list) => list.size(),
             Bytes::File(file) => file.size(),
-            Bytes::Legacy(reply) => reply.len(),
+            Bytes::Rendered(reply) => reply.len(),
         };
         Self { bytes, piece: 0, offset: 0, left }
     }
 
-    pub fn legacy(reply: Arc<[u8]>) -> Self {
-        Self::new(Bytes::Legacy(reply))
+    pub fn bytes(reply: Arc<[u8]>) -> Self {
+        Self::new(Bytes::Rendered(reply))
     }
 
     /// Address and length of each piece of memory that this reply keeps from being freed.
@@ -75,9 +78,9 @@ impl Reply {
         let location = |piece: &[u8]| (piece.as_ptr() as usize, piece.len());
         match &self.bytes {
             // The first piece is the number of servers, which is negligible.
-            Bytes::Modern(list) => list.pieces().skip(1).map(location).collect(),
+            Bytes::List(list) => list.pieces().skip(1).map(location).collect(),
             Bytes::File(file) => vec![(Arc::as_ptr(file) as usize, file.size())],
-            Bytes::Legacy(reply) => vec![location(reply)],
+            Bytes::Rendered(reply) => vec![location(reply)],
         }
     }
 
@@ -120,8 +123,8 @@ impl Reply {
             count += 1;
         };
         match &self.bytes {
-            Bytes::Modern(list) => list.pieces().skip(self.piece).take(PIECES).for_each(add),
-            Bytes::Legacy(reply) => add(reply),
+            Bytes::List(list) => list.pieces().skip(self.piece).take(PIECES).for_each(add),
+            Bytes::Rendered(reply) => add(reply),
             Bytes::File(_) => {}
         }
         count
@@ -134,7 +137,7 @@ impl Reply {
             return;
         }
         bytes += self.offset;
-        if let Bytes::Modern(list) = &self.bytes {
+        if let Bytes::List(list) = &self.bytes {
             for piece in list.pieces().skip(self.piece) {
                 let Some(beyond) = bytes.checked_sub(piece.len()) else { break };
                 bytes = beyond;

@@ -50,7 +50,7 @@ async fn w41_replies_of_third_parties_are_ignored() {
     let probe = start_probe(&pool, &server, SESSION);
     let (from, query) = next_query(&server).await;
     for (sender, name) in [(&stranger, "forged"), (&server, "genuine")] {
-        let config = ResponderConfig { session: true, ..ResponderConfig::default() };
+        let config = ResponderConfig::default();
         let info = ServerInfo { name: Some(name.into()), ..ServerInfo::default() };
         let mut responder = Responder::new(config, 7, &info).unwrap();
         let now = Instant::now();

@@ -1,7 +1,7 @@
 //! Errors at the start of a lobby, each one sentence for the operator.
 
 use crate::AdminFileError;
-use rallypoint_lobby_proto::RegistryConfigError;
+use rallypoint_lobby_proto::{RegistryConfigError, doors::Door};
 use rallypoint_udp::{BindError, EntropyError, is_too_many_open_files};
 use std::{io, path::PathBuf};
 use thiserror::Error;
@@ -10,12 +10,14 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LobbyStartError {
-    /// A socket of the lobby's own port cannot be bound.
-    #[error(transparent)]
-    BindLobby(BindError),
-    /// A socket of the legacy port cannot be bound.
-    #[error(transparent)]
-    BindLegacy(BindError),
+    /// A socket of a door cannot be bound.
+    #[error("{error}")]
+    Bind {
+        /// The door.
+        door: &'static Door,
+        /// The system's error.
+        error: BindError,
+    },
     /// The operating system provides no random bytes for keys and hash seeds.
     #[error(transparent)]
     Entropy(#[from] EntropyError),

@@ -79,7 +79,7 @@ impl EventBatches {
 mod tests {
     use super::*;
     use rallypoint_lobby_proto::{Config, HashKeys, Registry};
-    use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport};
+    use rallypoint_wire::lobby::{ListId, Occupancy, Registration, ServerId, TableBuf, Transport};
 
     /// The event of a server with this much data.
     fn event(number: u8, bytes: usize) -> Event {
@@ -90,7 +90,7 @@ mod tests {
         let id = ServerId::from_bytes([number; 16]);
         let port = 1.try_into().unwrap();
         let mut datagram = Vec::new();
-        let lobby = LobbyId::from_bytes([1; 16]);
+        let lobby = ListId::from_bytes([1; 16]);
         Registration::new(id, lobby, Transport::Udp, port, Occupancy::default(), table.as_table())
             .unwrap()
             .emit(&mut datagram);

@@ -50,7 +50,7 @@ impl EventLog {
             return;
         }
         let id = listing.public_id();
-        let lobby = listing.lobby_id();
+        let lobby = listing.list_id();
         let name = name(listing);
         let reason = reason.map(UnlistReason::code);
         if is_full {

@@ -52,7 +52,7 @@ impl RegistryHandle {
         outcomes.await.unwrap_or_default()
     }
 
-    /// The same with what their owner needs to know, as outcomes of this node.
+    /// Latest outcomes of an address at this node, with what the owner of its servers needs to know.
     pub async fn node_outcomes(&self, ip: IpAddr, node: Option<Arc<str>>) -> Vec<NodeOutcome> {
         let outcomes = move |thread: &mut LobbyThread, now| {
             let registry = &thread.registry;

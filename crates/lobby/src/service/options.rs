@@ -1,23 +1,16 @@
 //! Options of a lobby at its start.
 
-use crate::{ListLimits, NodeIdentity, TableScope, default_memory_cap};
+use crate::{DoorAddrs, ListLimits, NodeIdentity, TableScope, default_memory_cap};
 use rallypoint_lobby_proto::Config;
-use std::{
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
-    path::PathBuf,
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 /// Options of a [`LobbyService`](crate::LobbyService). The default is a lobby on all addresses of both families that stores
 /// nothing on disk and does not probe servers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LobbyOptions {
-    /// Addresses on which the lobby listens, UDP and TCP. Port 0 stands for any free port (the same for both). Default: all
-    /// addresses of both families, port 29944.
-    pub listen: Vec<SocketAddr>,
-    /// Addresses on which the legacy lobby listens (L16), UDP and TCP; empty to disable it. Default: all addresses of both
-    /// families, port 29942.
-    pub legacy: Vec<SocketAddr>,
+    /// Addresses of each door; at least one of the lobby's own. Port 0 stands for any free port (the same for UDP and TCP).
+    /// Default: [`DoorAddrs::documented`].
+    pub doors: DoorAddrs,
     /// Whether it is an error if an IPv6 address cannot be used because the machine has no IPv6. Default: no, such addresses are
     /// skipped with a warning. (For addresses that the operator has chosen, it should be.)
     pub require_ipv6: bool,
@@ -46,12 +39,10 @@ pub struct LobbyOptions {
 
 impl Default for LobbyOptions {
     fn default() -> Self {
-        let both = |port| vec![(Ipv4Addr::UNSPECIFIED, port).into(), (Ipv6Addr::UNSPECIFIED, port).into()];
         let mut registry = Config::default();
         registry.caps.memory = default_memory_cap();
         Self {
-            listen: both(rallypoint_wire::lobby::PORT),
-            legacy: both(rallypoint_wire::legacy::PORT),
+            doors: DoorAddrs::documented(),
             require_ipv6: false,
             registry,
             data_dir: None,

@@ -2,6 +2,7 @@
 
 use super::{
     LobbyOptions, LobbyService, LobbyStartError, bind,
+    datagram_doors::DatagramDoors,
     descriptors::Descriptors,
     event_batches::{BACKLOG, EventBatches},
     event_log::EventLog,
@@ -10,7 +11,7 @@ use super::{
     probing::Probing,
     refusal_log::RefusalLog,
     save::{Saves, SharedSaveStats},
-    thread::LobbyThread,
+    thread::{LobbyThread, SharedDoorStats},
 };
 use crate::{
     AdminRecord, AdminStore, ClusterLink, LogThrottle, WallClock,
@@ -22,7 +23,6 @@ use crate::{
 };
 use arc_swap::ArcSwap;
 use rallypoint_lobby_proto::{HashKeys, Registry};
-use rallypoint_machine::SocketIndex;
 use rallypoint_udp::{EventLoop, clock, entropy};
 use std::{
     sync::{Arc, Mutex, atomic::AtomicU64},
@@ -55,10 +55,8 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
         None => data_dir.as_ref().map_or_else(|| Ok(entropy::bytes()?), DataDir::public_id_key)?,
     };
     let keys = HashKeys { tables: entropy::u64()?, public_ids };
+    let doors = DatagramDoors::new(&bound.udp_doors, &keys);
     let mut registry = Registry::new(descriptors.limit_config(options.registry), keys, now)?;
-    if options.legacy.is_empty() {
-        registry.disable_legacy_lists();
-    }
     if options.cluster.is_some() {
         registry.enable_replication(now, entropy::bytes()?);
     }
@@ -79,15 +77,17 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
         ListService::start(bound.tcp, lists.clone(), list_limits, files, runtime).map_err(LobbyStartError::Thread)?;
 
     let stats = Arc::new(ArcSwap::from_pointee(registry.stats()));
+    let door_stats = SharedDoorStats::default();
     let events = broadcast::Sender::new(BACKLOG);
     let (is_alive, alive) = watch::channel(());
     let check_bytes = Arc::new(AtomicU64::new(0));
     let event_loop = EventLoop::new(bound.udp.clone()).map_err(LobbyStartError::Thread)?;
     let thread = LobbyThread {
         registry,
-        legacy_from: SocketIndex(bound.addrs.lobby.len()),
+        doors,
         events: EventBatches::new(events.clone(), now),
         stats: stats.clone(),
+        door_stats: door_stats.clone(),
         saves: None,
         runtime: runtime.clone(),
         commands: event_loop.handle().clone(),
@@ -149,6 +149,7 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
     let cluster = changes.map(link);
     Ok(LobbyService(Arc::new(Inner {
         addrs: bound.addrs,
+        door_stats,
         sockets: bound.udp,
         lists,
         registry,

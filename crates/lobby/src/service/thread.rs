@@ -1,11 +1,15 @@
 //! The lobby thread: owns the registry, hands it datagrams, and passes its events on.
 
 use super::{
-    event_batches::EventBatches, event_log::EventLog, loss_meter::LossMeter, refusal_log::RefusalLog, save::Saves,
+    datagram_doors::DatagramDoors, event_batches::EventBatches, event_log::EventLog, loss_meter::LossMeter,
+    refusal_log::RefusalLog, save::Saves,
 };
 use crate::{CheckCoordinator, LogThrottle, check::check};
 use arc_swap::ArcSwap;
-use rallypoint_lobby_proto::{CheckResult, CheckTarget, Event, Registry, RegistryStats};
+use rallypoint_lobby_proto::{
+    CheckResult, CheckTarget, Event, Registry, RegistryStats,
+    doors::{Door, DoorStats},
+};
 use rallypoint_machine::{Machine, ReceivedDatagram, SocketIndex, Transmit};
 use rallypoint_udp::EventLoopHandle;
 use std::{
@@ -28,13 +32,16 @@ const MAX_RECEIVE_DELAY: Duration = Duration::from_micros(100);
 /// Maximum number of events that are passed on per turn of the event loop, so that datagrams do not wait for them.
 const EVENTS_PER_TURN: usize = 4_096;
 
+/// Counters of the doors that answer over UDP.
+pub(super) type SharedDoorStats = Arc<ArcSwap<Vec<(&'static Door, DoorStats)>>>;
+
 /// The state of the lobby thread.
 pub(super) struct LobbyThread {
     pub registry: Registry,
-    /// Index of the first socket of the legacy lobby.
-    pub legacy_from: SocketIndex,
+    pub doors: DatagramDoors,
     pub events: EventBatches,
     pub stats: Arc<ArcSwap<RegistryStats>>,
+    pub door_stats: SharedDoorStats,
     pub saves: Option<Saves>,
     pub runtime: Handle,
     pub commands: EventLoopHandle<Self>,
@@ -114,6 +121,7 @@ impl LobbyThread {
                 self.registry.handle_lost_datagrams(now);
             }
             self.stats.store(Arc::new(self.registry.stats()));
+            self.door_stats.store(Arc::new(self.doors.stats()));
             self.stats_published = now;
             self.stats_at = None;
         }
@@ -134,12 +142,11 @@ impl Machine for LobbyThread {
         batch: impl Iterator<Item = ReceivedDatagram<'a>> + Clone,
     ) {
         let whole = batch.clone().filter(|datagram| !datagram.is_truncated());
-        if socket < self.legacy_from {
-            self.registry.handle_datagrams(now, whole.map(|datagram| (datagram.from, datagram.bytes)));
-        } else {
-            for datagram in whole {
-                self.registry.handle_legacy_datagram(now, datagram.from, datagram.bytes);
-            }
+        match self.doors.of(socket) {
+            None => self.registry.handle_datagrams(now, whole.map(|datagram| (datagram.from, datagram.bytes))),
+            Some(door) => whole.for_each(|datagram| {
+                door.handle_datagram(&mut self.registry, now, datagram.from, datagram.bytes);
+            }),
         }
         for datagram in batch.filter(ReceivedDatagram::is_truncated) {
             self.registry.handle_too_large(now, datagram.from, datagram.len);
@@ -150,10 +157,11 @@ impl Machine for LobbyThread {
         if self.registry.poll_timeout().is_some_and(|at| at <= now) {
             self.registry.handle_timeout(now);
         }
+        self.doors.handle_timeout(&mut self.registry, now);
     }
 
-    fn poll_transmit(&mut self, _now: Instant, _out: &mut Vec<u8>) -> Option<Transmit> {
-        None
+    fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        self.doors.poll_transmit(now, out)
     }
 
     fn handle_turn_end(&mut self, now: Instant) {
@@ -177,14 +185,15 @@ impl Machine for LobbyThread {
         let saves = self.saves.as_ref().and_then(|saves| saves.poll_timeout(self.registry.publish_count()));
         let more = self.has_more_events.then_some(self.stats_published);
         let events = self.events.poll_timeout();
-        [self.registry.poll_timeout(), self.stats_at, saves, more, events, self.refusals.poll_timeout()]
+        let doors = self.doors.poll_timeout();
+        [self.registry.poll_timeout(), self.stats_at, saves, more, events, doors, self.refusals.poll_timeout()]
             .into_iter()
             .flatten()
             .min()
     }
 
     fn max_datagram(&self) -> usize {
-        self.registry.config().max_registration
+        self.registry.config().max_registration.max(self.doors.max_datagram())
     }
 
     fn max_receive_delay(&self) -> Duration {

@@ -23,11 +23,11 @@ const MAX_WAITING_REPORTS: usize = 4_096;
 /// The latest snapshot of the [`ServerTable`](super::ServerTable), and updates as they happen.
 ///
 /// ```
-/// use rallypoint_lobby::{LobbyOptions, LobbyService};
+/// use rallypoint_lobby::{DoorAddrs, LobbyOptions, LobbyService};
 ///
 /// # tokio::runtime::Runtime::new()?.block_on(async {
 /// let any_port = vec!["127.0.0.1:0".parse()?];
-/// let options = LobbyOptions { listen: any_port, legacy: Vec::new(), ..LobbyOptions::default() };
+/// let options = LobbyOptions { doors: DoorAddrs::lobby(any_port), ..LobbyOptions::default() };
 /// let lobby = LobbyService::start(options, &tokio::runtime::Handle::current())?;
 ///
 /// let feed = lobby.servers();

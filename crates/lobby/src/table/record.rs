@@ -6,10 +6,10 @@ use crate::{
     verify::{Differences, SessionKeyStatus, Verification, VerificationResult},
 };
 use bytes::Bytes;
-use rallypoint_lobby_proto::{ListedServer, ListingOrigin, PublicId};
+use rallypoint_lobby_proto::{ListedServer, ListingOrigin, PublicId, doors::Door};
 use rallypoint_query_proto::ServerInfo;
 use rallypoint_wire::{
-    lobby::{LobbyId, ProtocolId, Transport},
+    lobby::{ListId, ProtocolId, Transport},
     text,
 };
 use std::{
@@ -44,7 +44,7 @@ pub struct ServerRecord {
     /// Public ID.
     pub id: PublicId,
     /// Lobby in which the server is listed.
-    pub lobby: LobbyId,
+    pub lobby: ListId,
     /// Display name; may be empty (L6).
     pub name: Box<str>,
     /// Current map; empty if not stated.
@@ -79,6 +79,8 @@ pub struct ServerRecord {
     pub latency: Option<Duration>,
     /// How the server came into the list.
     pub origin: ListingOrigin,
+    /// The door through which the server came; `None` for servers that the operator watches.
+    pub door: Option<&'static Door>,
     /// Result of probing the server.
     pub verification: Verification,
     /// Fields in which the server's reply contradicts its registration.
@@ -123,7 +125,7 @@ impl ServerRecord {
         let addresses = addresses.map(|address| address.to_string()).collect::<Vec<_>>().join(" ");
         Self {
             id: listing.public_id(),
-            lobby: listing.lobby_id(),
+            lobby: listing.list_id(),
             folded: FoldedTexts::new([&name, &map, &game, &game_name, &version, &addresses], None),
             website: website(block.table.get(b"game_url").unwrap_or_default()),
             name: name.into(),
@@ -142,6 +144,7 @@ impl ServerRecord {
             since: clock.unix(listing.since()),
             latency: listing.latency(),
             origin: listing.origin(),
+            door: listing.door(),
             verification: Verification::NotProbed,
             differences: Differences::default(),
             session_key: SessionKeyStatus::of(block.table.get(b"x-session-key"), None),
@@ -158,7 +161,7 @@ impl ServerRecord {
         self.latencies.as_deref().unwrap_or_default()
     }
 
-    /// The same server with these latencies, if they are displayed differently.
+    /// A copy with these latencies, if they are displayed differently.
     pub(super) fn with_latencies<'a>(&self, new: impl Iterator<Item = &'a NodeLatency> + Clone) -> Option<Self> {
         let shown = |latency: &NodeLatency| whole_ms(Some(latency.latency));
         let known = self.node_latencies().iter();
@@ -261,6 +264,7 @@ impl ServerRecord {
             since,
             latency: _,
             origin,
+            door,
             verification,
             differences,
             session_key,
@@ -273,7 +277,7 @@ impl ServerRecord {
         let numbers = (players, bots, slots, since);
         let texts = (name, map, game, game_name, version, website);
         let addresses = (v4, v6, transport, protocol_id);
-        (id, lobby, password, origin) == (&other.id, &other.lobby, &other.password, &other.origin)
+        (id, lobby, password, origin, door) == (&other.id, &other.lobby, &other.password, &other.origin, &other.door)
             && numbers == (&other.players, &other.bots, &other.slots, &other.since)
             && texts == (&other.name, &other.map, &other.game, &other.game_name, &other.version, &other.website)
             && addresses == (&other.v4, &other.v6, &other.transport, &other.protocol_id)
@@ -282,7 +286,7 @@ impl ServerRecord {
             && self.table() == other.table()
     }
 
-    /// The same server with the result of a probe.
+    /// A copy with the result of a probe.
     #[must_use]
     pub(super) fn with_verification(&self, result: &VerificationResult) -> Self {
         let VerificationResult { verification, differences, .. } = *result;
@@ -295,7 +299,7 @@ impl ServerRecord {
         Self { verification, differences, session_key, info: result.info.clone(), folded, ..self.copy() }
     }
 
-    /// The same server with its current latency and with its first registration by the current wall clock, if either is
+    /// A copy with the current latency and with the first registration by the current wall clock, if either is
     /// displayed differently now.
     pub(super) fn refreshed(&self, clock: &WallClock) -> Option<Self> {
         let listing = self.listing.as_ref()?;
@@ -341,7 +345,7 @@ impl FoldedTexts {
         Self { lines: lines.into(), ends }
     }
 
-    /// The same texts with the names of these players.
+    /// A copy of the texts with the names of these players.
     fn with_players(&self, info: Option<&ServerInfo>) -> Self {
         let texts = [self.name(), self.map(), self.game(), self.game_name(), self.version(), self.line(ADDRESSES)];
         Self::new(texts, info)

@@ -5,7 +5,7 @@ use super::{
     shards::{Shards, position},
 };
 use rallypoint_lobby_proto::{PublicId, UnlistReason};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// All listed servers at one moment. Readers may hold on to it for as long as they need: it never changes.
@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, sync::Arc};
 pub struct TableSnapshot {
     pub(super) shards: Shards,
     pub(super) totals: Totals,
-    pub(super) lobbies: Arc<BTreeMap<LobbyId, Totals>>,
+    pub(super) lobbies: Arc<BTreeMap<ListId, Totals>>,
     pub(super) version: u64,
 }
 
@@ -73,7 +73,7 @@ impl TableSnapshot {
 
     /// Totals of every lobby that has servers.
     #[must_use]
-    pub fn lobbies(&self) -> &BTreeMap<LobbyId, Totals> {
+    pub fn lobbies(&self) -> &BTreeMap<ListId, Totals> {
         &self.lobbies
     }
 

@@ -41,7 +41,7 @@ impl Fixture {
             table.push(key.as_bytes(), value.as_bytes()).unwrap();
         }
         let id = ServerId::from_bytes([number; 16]);
-        let lobby = LobbyId::from_bytes([lobby; 16]);
+        let lobby = ListId::from_bytes([lobby; 16]);
         let occupancy = Occupancy { players, bots: 1, slots: 20, password: false };
         let port = (1_000 + u16::from(number)).try_into().unwrap();
         let mut datagram = Vec::new();
@@ -95,7 +95,7 @@ impl Fixture {
             .collect();
         let in_table: Vec<_> = snapshot.records().map(|record| record.id).collect();
         assert_eq!(in_table, listed.keys().copied().collect::<Vec<_>>(), "sorted by ID");
-        let mut lobbies: BTreeMap<LobbyId, Totals> = BTreeMap::new();
+        let mut lobbies: BTreeMap<ListId, Totals> = BTreeMap::new();
         for record in snapshot.records() {
             assert!(record.displays_like(&ServerRecord::new(listed[&record.id], &self.table.clock)));
             assert!(Arc::ptr_eq(snapshot.record(record.id).unwrap(), record));
@@ -224,7 +224,7 @@ fn a_server_that_moves_leaves_its_lobby_before_it_is_listed_in_another() {
     let [TableChange::Unlisted(before, UnlistReason::Moved), TableChange::Listed(after)] = &changes[..] else {
         panic!("{changes:?}");
     };
-    assert_eq!((before.lobby, after.lobby), (LobbyId::from_bytes([9; 16]), LobbyId::from_bytes([1; 16])));
+    assert_eq!((before.lobby, after.lobby), (ListId::from_bytes([9; 16]), ListId::from_bytes([1; 16])));
 }
 
 #[test]

@@ -24,6 +24,7 @@ pub(crate) fn probed_server(
     ProbedServer {
         label: target.to_string(),
         origin,
+        door: None,
         lobby: target.lobby,
         ips,
         port: target.port,

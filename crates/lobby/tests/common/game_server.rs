@@ -21,7 +21,7 @@ pub fn info(name: &str, players: u16) -> ServerInfo {
 
 /// Starts a server that replies in both protocols until the process ends.
 pub fn respond(info: &ServerInfo) -> SocketAddr {
-    let config = ResponderConfig { bloodmasters: true, session: true, ..ResponderConfig::default() };
+    let config = ResponderConfig::default();
     let mut responder = Responder::new(config, 7, info).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let addr = socket.local_addr().unwrap();

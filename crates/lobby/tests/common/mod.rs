@@ -3,9 +3,10 @@
 
 pub mod game_server;
 
-use rallypoint_lobby::{LobbyOptions, LobbyService};
+use rallypoint_lobby::{DoorAddrs, LobbyOptions, LobbyService};
+use rallypoint_lobby_proto::doors::{self, LEGACY};
 use rallypoint_wire::lobby::{
-    ListRequest, LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister, blocks,
+    ListId, ListRequest, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister, blocks,
 };
 use std::{
     io::{Read, Write},
@@ -15,7 +16,7 @@ use std::{
 };
 use tokio::runtime::Runtime;
 
-pub const LOBBY: LobbyId = LobbyId::GANG_GARRISON_2;
+pub const LOBBY: ListId = ListId::GANG_GARRISON_2;
 
 /// Time after which a test fails. Every operation takes less, even on a busy machine.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
@@ -36,7 +37,14 @@ impl Deref for Lobby {
 
 /// A lobby on loopback over IPv4, at any free port, without the legacy lobby and without a data directory.
 pub fn options() -> LobbyOptions {
-    LobbyOptions { listen: vec![any_v4()], legacy: Vec::new(), ..LobbyOptions::default() }
+    LobbyOptions { doors: DoorAddrs::lobby(vec![any_v4()]), ..LobbyOptions::default() }
+}
+
+/// The doors of [`options`], and the legacy door at these addresses.
+pub fn doors(legacy: Vec<SocketAddr>) -> DoorAddrs {
+    let mut doors = options().doors;
+    doors[&LEGACY] = legacy;
+    doors
 }
 
 pub fn any_v4() -> SocketAddr {
@@ -55,7 +63,7 @@ impl Lobby {
     }
 
     pub fn addr(&self) -> SocketAddr {
-        self.local_addrs().lobby[0]
+        self.local_addrs()[&doors::LOBBY][0]
     }
 
     /// Sends a datagram to the lobby from a new port, as several real servers do.
@@ -137,9 +145,9 @@ pub fn send(to: SocketAddr, datagram: &[u8]) {
     UdpSocket::bind(any).unwrap().send_to(datagram, to).unwrap();
 }
 
-pub fn request(lobby_id: LobbyId) -> Vec<u8> {
+pub fn request(list_id: ListId) -> Vec<u8> {
     let mut request = Vec::new();
-    ListRequest { lobby_id }.emit(&mut request);
+    ListRequest { list_id }.emit(&mut request);
     request
 }
 

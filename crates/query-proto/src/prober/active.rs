@@ -3,7 +3,9 @@
 use super::{config::MAX_ATTEMPTS, refusal::Refusals};
 use crate::{
     Probe, RawReply, RoundTrip, RttMethod,
-    protocol::{Progress, Requests},
+    exchange::{Attempt, Context, Received, Requests},
+    protocols::{self, State},
+    secret::Secrets,
 };
 use rallypoint_wire::DecodeError;
 use slab::Slab;
@@ -27,6 +29,10 @@ pub(super) struct ActiveProbe {
     pub is_attempt_due: bool,
     /// Requests to send.
     pub pending: Requests,
+    /// Requests that were sent at once because of what had arrived, in this attempt.
+    pub follow_ups: u8,
+    /// The next probe in flight of the same address.
+    pub next_of_peer: Option<ProbeIndex>,
     /// Number of datagrams that could not be parsed.
     pub malformed: u16,
     pub refusals: Refusals,
@@ -39,12 +45,12 @@ pub(super) struct ActiveProbe {
 /// The parts of a reply that have been received.
 #[derive(Debug)]
 pub(super) struct PartialReply {
-    pub progress: Progress,
+    pub state: State,
     pub raw: RawReply,
 }
 
 impl ActiveProbe {
-    pub fn new(probe: Probe, serial: u64, now: Instant) -> Self {
+    pub fn new(probe: Probe, serial: u64, now: Instant, next_of_peer: Option<ProbeIndex>) -> Self {
         Self {
             probe,
             serial,
@@ -53,7 +59,9 @@ impl ActiveProbe {
             sent_at: [0; MAX_ATTEMPTS],
             attempts: 0,
             is_attempt_due: true,
-            pending: Requests::FIRST,
+            pending: Requests::NONE,
+            follow_ups: 0,
+            next_of_peer,
             malformed: 0,
             refusals: Refusals::default(),
             last_error: None,
@@ -65,16 +73,18 @@ impl ActiveProbe {
     /// The partial reply, allocated if necessary.
     pub fn partial(&mut self) -> &mut PartialReply {
         let protocol = self.probe.query.protocol;
-        self.partial.get_or_insert_with(|| {
-            Box::new(PartialReply { progress: protocol.new_progress(), raw: RawReply::default() })
-        })
+        self.partial
+            .get_or_insert_with(|| Box::new(PartialReply { state: State::new(protocol), raw: RawReply::default() }))
     }
 
     /// Begins another attempt: determines what to request, and notes the time.
     pub fn begin_attempt(&mut self, now: Instant) {
-        let outstanding = self.outstanding();
-        // The number of players may have changed: a request for the players is accompanied by one for their number.
-        self.pending = Requests { info: outstanding.info || outstanding.players, ..outstanding };
+        let query = self.probe.query;
+        self.pending = match &self.partial {
+            Some(partial) => partial.state.attempt(query.detail),
+            None => protocols::first_attempt(query.protocol, query.detail),
+        };
+        self.follow_ups = 0;
         let offset = now.saturating_duration_since(self.started).as_micros();
         if let Some(sent_at) = self.sent_at.get_mut(usize::from(self.attempts)) {
             *sent_at = u32::try_from(offset).unwrap_or(u32::MAX);
@@ -84,22 +94,51 @@ impl ActiveProbe {
     }
 
     /// Time since an attempt.
-    pub fn since_attempt(&self, attempt: u8, now: Instant) -> Duration {
+    pub fn since_attempt(&self, Attempt(attempt): Attempt, now: Instant) -> Duration {
         let offset = self.sent_at.get(usize::from(attempt)).copied().unwrap_or(0);
         now.saturating_duration_since(self.started + Duration::from_micros(offset.into()))
     }
 
-    /// Measures the round-trip time when the first datagram arrives that does not identify the query it answers.
-    pub fn measure_first_reply(&mut self, now: Instant) {
-        let method = if self.attempts > 1 { RttMethod::UpperBound } else { RttMethod::FirstReply };
-        let time = now.saturating_duration_since(self.started);
-        self.round_trip.get_or_insert(RoundTrip { time, method });
+    /// Measures the round-trip time when a part of the reply arrives: by the first part, or the first that names its attempt.
+    pub fn measure_round_trip(&mut self, now: Instant, attempt: Option<Attempt>) {
+        let (time, method) = match (attempt, self.round_trip) {
+            (_, Some(RoundTrip { method: RttMethod::Echo, .. })) | (None, Some(_)) => return,
+            (Some(attempt), _) => (self.since_attempt(attempt, now), RttMethod::Echo),
+            (None, None) => {
+                let method = if self.attempts > 1 { RttMethod::UpperBound } else { RttMethod::FirstReply };
+                (now.saturating_duration_since(self.started), method)
+            }
+        };
+        self.round_trip = Some(RoundTrip { time, method });
     }
 
-    /// The parts that still have to be requested.
-    pub fn outstanding(&self) -> Requests {
+    /// Whether the probe is in the queue of probes with something to send.
+    pub fn is_ready(&self) -> bool {
+        self.is_attempt_due || !self.pending.is_empty()
+    }
+
+    /// Appends the datagram for a request.
+    pub fn emit(&mut self, secrets: &Secrets, out: &mut Vec<u8>) {
+        let request = self.pending.pop();
+        let serial = self.serial;
+        let attempt = self.attempts.saturating_sub(1);
+        let token = || secrets.token(serial, attempt);
+        match &mut self.partial {
+            Some(partial) => partial.state.emit(request, token, out),
+            None => protocols::emit_first(self.probe.query.protocol, request, token, out),
+        }
+    }
+
+    /// Passes a datagram to the protocol.
+    pub fn handle(&mut self, secrets: &Secrets, datagram: &[u8]) -> Result<Received, DecodeError> {
+        let context = Context { secrets, serial: self.serial, attempts: self.attempts };
         let detail = self.probe.query.detail;
-        self.partial.as_ref().map_or(Requests::FIRST, |partial| partial.progress.outstanding(detail))
+        self.partial().state.handle(datagram, detail, &context)
+    }
+
+    /// Whether the server has sent anything that is part of a reply.
+    pub fn has_answered(&self) -> bool {
+        self.round_trip.is_some()
     }
 
     pub fn note_malformed(&mut self, error: DecodeError) {
@@ -141,5 +180,11 @@ impl ProbeTable {
 
     pub fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// The probes of one address, from the first one on.
+    pub fn of_peer(&self, first: Option<ProbeIndex>) -> impl Iterator<Item = (ProbeIndex, &ActiveProbe)> {
+        let find = |index: ProbeIndex| Some((index, self.get(index)?));
+        std::iter::successors(first.and_then(find), move |(_, probe)| probe.next_of_peer.and_then(find))
     }
 }

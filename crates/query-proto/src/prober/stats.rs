@@ -14,7 +14,7 @@ pub struct ProberStats {
     pub received: u64,
     /// Datagrams from an address that is not being probed: late, misdirected or forged.
     pub unsolicited: u64,
-    /// Datagrams from the right address with an echo value that was not sent (B7).
+    /// Datagrams from the right address with a token that was not sent (B7).
     pub wrong_echo: u64,
     /// Datagrams from the right address that could not be parsed.
     pub malformed: u64,

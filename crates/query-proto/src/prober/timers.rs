@@ -82,7 +82,7 @@ mod tests {
 
     fn index() -> ProbeIndex {
         let probe = Probe::new(([192, 0, 2, 1], 1).into(), Protocol::Session.info());
-        ProbeTable::default().insert(ActiveProbe::new(probe, 1, Instant::now()))
+        ProbeTable::default().insert(ActiveProbe::new(probe, 1, Instant::now(), None))
     }
 
     #[test]

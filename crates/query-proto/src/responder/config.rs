@@ -1,14 +1,14 @@
 //! Settings of a responder.
 
+use super::Responder;
+use crate::Protocol;
 use rallypoint_limit::{Budget, LimiterConfig, LimiterConfigError, Rate};
 
 /// Settings of a [`Responder`](crate::Responder).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponderConfig {
-    /// Whether queries of document 002 are answered; default yes.
-    pub bloodmasters: bool,
-    /// Whether queries of document 003 are answered; default yes.
-    pub session: bool,
+    /// The protocols in which queries are answered; default all that have a responder.
+    pub protocols: Vec<Protocol>,
     /// Bytes sent to one address. The burst has to be at least as large as the largest reply. Default 4 kB per second,
     /// 32 KiB at once: a client that refreshes every few seconds.
     pub per_address: Rate,
@@ -48,8 +48,7 @@ impl ResponderConfig {
 impl Default for ResponderConfig {
     fn default() -> Self {
         Self {
-            bloodmasters: true,
-            session: true,
+            protocols: Responder::protocols().collect(),
             per_address: Rate::per_second(4_000, 32 << 10),
             per_network: Rate::per_second(16_000, 128 << 10),
             per_site: Rate::per_second(32_000, 256 << 10),

@@ -4,8 +4,8 @@
 //! lobby's API reports, if it is at its default port.
 
 use super::{FetchedServer, ListSummary, MAX_SERVERS, fetch_list};
-use crate::{LobbyAddress, ProbeError, ScanConfig, Target, lobby_names};
-use rallypoint_wire::lobby::LobbyId;
+use crate::{LobbyAddress, ProbeError, ScanConfig, Target, list_names};
+use rallypoint_wire::lobby::ListId;
 use std::{
     collections::HashSet,
     sync::{
@@ -36,7 +36,7 @@ pub(super) async fn fetch(
     let (sender, mut servers) = unbounded_channel();
     let mut reads =
         Reads { lobby, config, sender, tasks: JoinSet::new(), requested: HashSet::new(), count: Arc::default() };
-    for known in lobby_names::known() {
+    for known in list_names::known() {
         reads.start(known.id, None);
     }
     let api = lists_of_api(lobby, config);
@@ -72,13 +72,13 @@ struct Reads<'a> {
     config: &'a ScanConfig,
     sender: UnboundedSender<FetchedServer>,
     tasks: JoinSet<Result<ListSummary, ProbeError>>,
-    requested: HashSet<LobbyId>,
+    requested: HashSet<ListId>,
     /// Number of servers of all lists together.
     count: Arc<AtomicUsize>,
 }
 
 impl Reads<'_> {
-    fn start(&mut self, list: LobbyId, name: Option<Arc<str>>) {
+    fn start(&mut self, list: ListId, name: Option<Arc<str>>) {
         if self.requested.len() >= MAX_LISTS || !self.requested.insert(list) {
             return;
         }
@@ -108,7 +108,7 @@ impl ListSummary {
 /// The lists that the API of the lobby reports; none if it does not answer. A lobby at a port of its own may have its API
 /// anywhere, and another lobby may have the default one.
 #[cfg(feature = "http")]
-async fn lists_of_api(lobby: &LobbyAddress, config: &ScanConfig) -> Vec<(LobbyId, Option<Arc<str>>)> {
+async fn lists_of_api(lobby: &LobbyAddress, config: &ScanConfig) -> Vec<(ListId, Option<Arc<str>>)> {
     match lobby.port() {
         rallypoint_wire::lobby::PORT => super::web::lists(&lobby.host, config).await.unwrap_or_default(),
         _ => Vec::new(),
@@ -116,6 +116,6 @@ async fn lists_of_api(lobby: &LobbyAddress, config: &ScanConfig) -> Vec<(LobbyId
 }
 
 #[cfg(not(feature = "http"))]
-async fn lists_of_api(_lobby: &LobbyAddress, _config: &ScanConfig) -> Vec<(LobbyId, Option<Arc<str>>)> {
+async fn lists_of_api(_lobby: &LobbyAddress, _config: &ScanConfig) -> Vec<(ListId, Option<Arc<str>>)> {
     Vec::new()
 }

@@ -5,7 +5,7 @@ use crate::{ProbeError, tcp::TimedStream};
 use rallypoint_query_proto::ServerInfo;
 use rallypoint_wire::{
     legacy,
-    lobby::{self, ListBlock, ListReader, ListRequest, LobbyId, ProtocolId},
+    lobby::{self, ListBlock, ListId, ListReader, ListRequest, ProtocolId},
 };
 use std::net::SocketAddr;
 
@@ -13,11 +13,11 @@ const READ_BUFFER: usize = 64 << 10;
 
 pub(super) async fn read_lobby(
     mut stream: TimedStream,
-    lobby_id: LobbyId,
+    list_id: ListId,
     on_server: &mut impl FnMut(FetchedServer),
 ) -> Result<Count, ProbeError> {
     let mut request = Vec::new();
-    ListRequest { lobby_id }.emit(&mut request);
+    ListRequest { list_id }.emit(&mut request);
     stream.write_all(&request).await?;
     let mut reader = ListReader::new();
     let mut buffer = vec![0; READ_BUFFER];
@@ -50,7 +50,7 @@ pub(super) async fn read_lobby(
                         info: ServerInfo::from_list(&block),
                         endpoints,
                         protocol: None,
-                        list: Some(lobby_id),
+                        list: Some(list_id),
                         list_name: None,
                     });
                 }

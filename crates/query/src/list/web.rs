@@ -4,14 +4,14 @@ use super::{Count, FetchedServer, ListSummary};
 use crate::{
     Host, HttpUrl, ProbeError, ScanConfig,
     http::{self, HttpRequest, HttpResponse},
-    lobby_names, mirror,
+    list_names, mirror,
     resolve::resolve,
     tcp::connect,
 };
 use rallypoint_query_proto::{LobbyInfo, Protocol, ServerInfo};
 use rallypoint_wire::{
     bloodmasters::master_list,
-    lobby::{LobbyId, Transport},
+    lobby::{ListId, Transport},
     text,
 };
 use serde::Deserialize;
@@ -76,11 +76,11 @@ async fn is_copy(url: &HttpUrl, config: &ScanConfig) -> bool {
 }
 
 /// The lists that the API of a lobby reports, with the names that its operator has given them.
-pub(super) async fn lists(host: &Host, config: &ScanConfig) -> Result<Vec<(LobbyId, Option<Arc<str>>)>, ProbeError> {
+pub(super) async fn lists(host: &Host, config: &ScanConfig) -> Result<Vec<(ListId, Option<Arc<str>>)>, ProbeError> {
     lists_at(&lobbies_url(host), config).await
 }
 
-async fn lists_at(url: &HttpUrl, config: &ScanConfig) -> Result<Vec<(LobbyId, Option<Arc<str>>)>, ProbeError> {
+async fn lists_at(url: &HttpUrl, config: &ScanConfig) -> Result<Vec<(ListId, Option<Arc<str>>)>, ProbeError> {
     let document: LobbiesDocument = serde_json::from_slice(&http::get(url, config).await?).map_err(|_| not_a_list())?;
     let with_servers = document.lobbies.into_iter().filter(|lobby| lobby.servers > 0);
     let named = |lobby: LobbyDocument| {
@@ -171,7 +171,7 @@ async fn read(
     let mut count = Count::default();
     let mut next = body;
     // Names of lists, requested when there is a list that is not well known.
-    let mut names: Option<HashMap<LobbyId, Option<Arc<str>>>> = None;
+    let mut names: Option<HashMap<ListId, Option<Arc<str>>>> = None;
     for _ in 0..MAX_PARTS {
         let part: ServersDocument = serde_json::from_slice(&next).map_err(|_| not_a_list())?;
         let read = part.offset.saturating_add(part.servers.len() as u64);
@@ -180,9 +180,9 @@ async fn read(
             match document.into_server() {
                 Some(mut server) => {
                     count.add_server()?;
-                    if let Some(list) = server.list.filter(|list| !lobby_names::is_known(*list)) {
+                    if let Some(list) = server.list.filter(|list| !list_names::is_known(*list)) {
                         if names.is_none() {
-                            names = Some(list_names(url, path, config).await);
+                            names = Some(fetch_list_names(url, path, config).await);
                         }
                         server.list_name = names.as_ref().and_then(|names| names.get(&list).cloned()).flatten();
                     }
@@ -203,7 +203,7 @@ async fn read(
 
 /// The names that an API has for its lists, from beside its list of servers. Lists without names are an inconvenience, not an
 /// error.
-async fn list_names(url: &HttpUrl, servers: &str, config: &ScanConfig) -> HashMap<LobbyId, Option<Arc<str>>> {
+async fn fetch_list_names(url: &HttpUrl, servers: &str, config: &ScanConfig) -> HashMap<ListId, Option<Arc<str>>> {
     let servers = servers.split('?').next().unwrap_or_default();
     let Some(api) = servers.strip_suffix("servers") else { return HashMap::new() };
     let url = HttpUrl { path: format!("{api}lobbies"), ..url.clone() };

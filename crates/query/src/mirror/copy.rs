@@ -4,10 +4,10 @@ use super::{FILE, FORMAT, MirrorError};
 use crate::{
     FetchedServer,
     list::{Count, web::ServerDocument},
-    lobby_names,
+    list_names,
 };
 use rallypoint_minisign::{PublicKey, SignedFile};
-use rallypoint_wire::{lobby::LobbyId, text};
+use rallypoint_wire::{lobby::ListId, text};
 use serde::Deserialize;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -102,14 +102,14 @@ impl LobbyCopy {
             let name = list.name.filter(|name| !name.is_empty())?;
             Some((list.id.parse().ok()?, text::sanitize(&name).into()))
         };
-        let names: HashMap<LobbyId, Arc<str>> = document.lists.into_iter().filter_map(name).collect();
+        let names: HashMap<ListId, Arc<str>> = document.lists.into_iter().filter_map(name).collect();
         let mut count = Count::default();
         let mut servers = Vec::with_capacity(document.servers.len());
         for server in document.servers {
             match server.into_server() {
                 Some(mut server) => {
                     count.add_server()?;
-                    let list = server.list.filter(|list| !lobby_names::is_known(*list));
+                    let list = server.list.filter(|list| !list_names::is_known(*list));
                     server.list_name = list.and_then(|list| names.get(&list).cloned());
                     servers.push(server);
                 }

@@ -5,10 +5,10 @@ use crate::{
     FetchedServer, HttpUrl, ListSummary, ProbeError, ScanConfig, Target,
     http::MAX_LIST,
     list::web::{Fetched, HTTP_PORT, LOBBIES, get_at_most, lobbies_url},
-    lobby_names,
+    list_names,
 };
 use rallypoint_minisign::{PublicKey, SignatureError};
-use rallypoint_wire::lobby::{self, LobbyId};
+use rallypoint_wire::lobby::{self, ListId};
 use serde::Deserialize;
 use std::{
     num::NonZeroU16,
@@ -244,14 +244,14 @@ fn lobby_name(target: &Target) -> Option<String> {
 }
 
 /// The only list that is wanted, if it is one.
-fn wanted_list(target: &Target) -> Option<LobbyId> {
+fn wanted_list(target: &Target) -> Option<ListId> {
     match target {
         Target::Lobby(lobby) => lobby.id,
         Target::WebList(url) => {
             let (path, query) = url.path.split_once('?').unwrap_or((&url.path, ""));
             let page = path.split_once("/lobbies/").and_then(|(_, list)| list.split('/').next());
             let parameter = || query.split('&').find_map(|parameter| parameter.strip_prefix("lobby="));
-            lobby_names::find(page.or_else(parameter)?).ok()
+            list_names::find(page.or_else(parameter)?).ok()
         }
         Target::LegacyLobby(..) | Target::Server(_) => None,
     }
@@ -310,9 +310,9 @@ mod tests {
     #[test]
     fn only_the_wanted_list_is_taken() {
         let wanted = |text: &str| wanted_list(&text.parse().unwrap());
-        assert_eq!(wanted("lobby://a/gg2"), Some(LobbyId::GANG_GARRISON_2));
-        assert_eq!(wanted("https://a/?page=2&lobby=gg2"), Some(LobbyId::GANG_GARRISON_2));
-        assert_eq!(wanted("https://a/lobbies/gg2"), Some(LobbyId::GANG_GARRISON_2));
+        assert_eq!(wanted("lobby://a/gg2"), Some(ListId::GANG_GARRISON_2));
+        assert_eq!(wanted("https://a/?page=2&lobby=gg2"), Some(ListId::GANG_GARRISON_2));
+        assert_eq!(wanted("https://a/lobbies/gg2"), Some(ListId::GANG_GARRISON_2));
         assert_eq!((wanted("lobby://a"), wanted("https://a/")), (None, None));
     }
 

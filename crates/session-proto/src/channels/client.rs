@@ -260,6 +260,18 @@ impl ChannelClient {
         self.client.mix_entropy(entropy);
     }
 
+    /// Determines the bytes per second of the statistics; see [`Client::sample_throughput`].
+    pub fn sample_throughput(&mut self, now: Instant) {
+        self.client.sample_throughput(now);
+    }
+
+    /// Ends the session at once; see [`Client::leave`].
+    pub fn leave(&mut self, now: Instant) {
+        self.is_closing = true;
+        self.has_input = true;
+        self.client.leave(now);
+    }
+
     fn abort(&mut self, now: Instant, fault: ChannelFault) {
         if let (Some(session), Some(connection)) = (&mut self.session, self.client.connection_mut()) {
             session.abort(now, connection, fault);

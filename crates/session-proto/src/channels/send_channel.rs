@@ -30,6 +30,15 @@ pub struct MessageId {
     pub number: u64,
 }
 
+impl MessageId {
+    /// The ID of a message in a session without channels, which has no receipts.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_receipt(channel: ChannelIndex) -> Self {
+        Self { channel, number: 0 }
+    }
+}
+
 /// The sending half of a channel.
 #[derive(Debug)]
 pub(super) struct SendChannel {

@@ -378,6 +378,11 @@ impl ChannelServer {
         self.endpoint.mix_entropy(entropy);
     }
 
+    /// Determines the bytes per second of the statistics; see [`Endpoint::sample_throughput`].
+    pub fn sample_throughput(&mut self, now: Instant) {
+        self.endpoint.sample_throughput(now);
+    }
+
     /// Sets the replies to queries.
     pub fn set_query_replies(&mut self, replies: QueryReplies) {
         self.endpoint.set_query_replies(replies);

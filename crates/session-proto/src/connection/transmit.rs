@@ -78,7 +78,7 @@ impl Connection {
         self.liveness.last_sent = now;
         self.stats.datagrams_sent += count as u64;
         self.stats.bytes_sent += len as u64;
-        Some(Transmit { to: self.path.peer, len, segment })
+        Some(Transmit { to: self.path.peer, len, segment, from: None })
     }
 
     /// Appends a control datagram. Returns false if there is none to send, and messages may be sent.

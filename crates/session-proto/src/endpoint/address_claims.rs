@@ -40,12 +40,20 @@ pub(super) struct AddressClaims {
     alternates: Vec<SocketAddr>,
 }
 
+impl AddressClaims {
+    /// Whether it is uncertain which address the session has.
+    #[inline]
+    pub fn are_pending(&self) -> bool {
+        self.contested_by.is_some() || self.claimed.is_some()
+    }
+}
+
 impl Endpoint {
     /// Data of a session came from its current address. `is_newest`: its number is above all received before.
     pub(super) fn confirm_address(&mut self, now: Instant, index: SlotIndex, is_newest: bool) {
         let Some(slot) = self.slots.get_mut(index) else { return };
         slot.connection.on_data_from_peer(now);
-        if slot.claims.contested_by.is_none() && slot.claims.claimed.is_none() {
+        if !slot.claims.are_pending() {
             return;
         }
         if let Some(claimant) = slot.claims.contested_by.take() {

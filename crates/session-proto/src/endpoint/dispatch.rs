@@ -1,12 +1,12 @@
 //! Which datagram belongs to which connection, and what follows from it.
 
-use super::{Endpoint, MAX_EVENTS};
+use super::{Endpoint, MAX_EVENTS, PlayerSlot};
 use crate::{
     DisconnectReason, ServerEvent,
     connection::{ConnectionEvent, DataDisposition, Protection},
 };
 use rallypoint_wire::session::{Control, MessageNumber, Rand, SealInput, SlotIndex, Uid};
-use std::{net::SocketAddr, time::Instant};
+use std::{collections::VecDeque, net::SocketAddr, time::Instant};
 
 /// A data datagram, plain or encrypted.
 pub(super) struct Data<'a> {
@@ -31,6 +31,12 @@ impl Data<'_> {
     }
 }
 
+/// An event of a connection that concerns more than its slot.
+enum SlotChange {
+    AddressUnconfirmed,
+    Closed(DisconnectReason),
+}
+
 impl Endpoint {
     /// Updates the queues after a change to a connection: see [`PlayerSlot::update`](super::PlayerSlot::update).
     pub(super) fn update_slot(&mut self, index: SlotIndex) {
@@ -41,26 +47,20 @@ impl Endpoint {
 
     /// Turns the events of a connection into events of the endpoint.
     pub(super) fn collect_events(&mut self, now: Instant, index: SlotIndex) {
-        let Some(slot) = self.slots.get_mut(index) else { return };
-        let player = slot.player();
-        while let Some(event) = slot.connection.poll_event() {
-            match event {
-                ConnectionEvent::Readable if !std::mem::replace(&mut slot.has_message_event, true) => {
-                    self.events.push_back(ServerEvent::Message(player));
-                }
-                ConnectionEvent::Writable if !std::mem::replace(&mut slot.has_writable_event, true) => {
-                    self.events.push_back(ServerEvent::Writable(player));
-                }
-                ConnectionEvent::Readable | ConnectionEvent::Writable => {}
-                // This happens only if events are not polled at all.
-                ConnectionEvent::Closing if self.events.len() >= MAX_EVENTS => {}
-                ConnectionEvent::Closing => self.events.push_back(ServerEvent::Closing(player)),
-                ConnectionEvent::AddressUnconfirmed => {
-                    self.vacate_address(now, index);
-                    return self.collect_events(now, index);
-                }
-                ConnectionEvent::Closed(reason) => return self.free_slot(now, index, reason),
+        if let Some(slot) = self.slots.get_mut(index)
+            && let Some(change) = collect(slot, &mut self.events)
+        {
+            self.handle_change(now, index, change);
+        }
+    }
+
+    fn handle_change(&mut self, now: Instant, index: SlotIndex, change: SlotChange) {
+        match change {
+            SlotChange::AddressUnconfirmed => {
+                self.vacate_address(now, index);
+                self.collect_events(now, index);
             }
+            SlotChange::Closed(reason) => self.free_slot(now, index, reason),
         }
     }
 
@@ -123,6 +123,18 @@ impl Endpoint {
             slot.connection.handle_data(now, data.number, data.bytes, data.seal_input.as_ref(), allowance);
         let is_newest = disposition == DataDisposition::Newest;
         let is_at_peer = slot.connection.is_at(from);
+        // No other slot is concerned, as nearly always: then this one is looked up only once.
+        if is_at_peer && !slot.claims.are_pending() && disposition != DataDisposition::Unproven {
+            slot.connection.on_data_from_peer(now);
+            if disposition != DataDisposition::Duplicate {
+                slot.connection.grant_credit(length);
+            }
+            slot.update(data.index, &mut self.ready, &mut self.memory);
+            if let Some(change) = collect(slot, &mut self.events) {
+                self.handle_change(now, data.index, change);
+            }
+            return;
+        }
         match disposition {
             DataDisposition::Unproven => {}
             // A duplicate may be the answer of an owner that was asked whether it is there (W54).
@@ -204,8 +216,10 @@ impl Endpoint {
             Some(Control::KeepaliveAck) => connection.handle_keepalive_ack(now),
             None => connection.handle_disconnect(now, ""),
         }
-        self.update_slot(index);
-        self.collect_events(now, index);
+        slot.update(index, &mut self.ready, &mut self.memory);
+        if let Some(change) = collect(slot, &mut self.events) {
+            self.handle_change(now, index, change);
+        }
     }
 
     /// Handles data of a session that does not exist: the reply tells a client at once that the server has restarted (S32).
@@ -215,4 +229,27 @@ impl Endpoint {
             self.stateless.reject_unknown_session(now, from, length);
         }
     }
+}
+
+/// Turns the events of a connection into events of the endpoint, up to one that concerns more than the slot.
+#[inline]
+fn collect(slot: &mut PlayerSlot, events: &mut VecDeque<ServerEvent>) -> Option<SlotChange> {
+    let player = slot.player();
+    while let Some(event) = slot.connection.poll_event() {
+        match event {
+            ConnectionEvent::Readable if !std::mem::replace(&mut slot.has_message_event, true) => {
+                events.push_back(ServerEvent::Message(player));
+            }
+            ConnectionEvent::Writable if !std::mem::replace(&mut slot.has_writable_event, true) => {
+                events.push_back(ServerEvent::Writable(player));
+            }
+            ConnectionEvent::Readable | ConnectionEvent::Writable => {}
+            // This happens only if events are not polled at all.
+            ConnectionEvent::Closing if events.len() >= MAX_EVENTS => {}
+            ConnectionEvent::Closing => events.push_back(ServerEvent::Closing(player)),
+            ConnectionEvent::AddressUnconfirmed => return Some(SlotChange::AddressUnconfirmed),
+            ConnectionEvent::Closed(reason) => return Some(SlotChange::Closed(reason)),
+        }
+    }
+    None
 }

@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use rallypoint_session::{
-    ClientConfig, ClientEvent, ClientOptions, Encryption, EndpointConfig, NewPlayer, PlayerId, PolledClient,
-    PolledServer, ServerEvent, ServerOptions, StaticKey,
+    ClientEvent, ClientOptions, Encryption, NewPlayer, ONLY_CHANNEL, PlayerId, PolledClient, PolledServer, ServerEvent,
+    ServerOptions, StaticKey,
 };
 use std::{
     net::SocketAddr,
@@ -18,13 +18,11 @@ pub fn key() -> StaticKey {
 }
 
 pub fn server_options() -> ServerOptions {
-    let mut config = EndpointConfig::for_game("test");
-    config.static_key = Some(key());
-    ServerOptions { listen: vec!["127.0.0.1:0".parse().unwrap()], ..config.into() }
+    ServerOptions::new("test").listen("127.0.0.1:0".parse().unwrap()).key(key())
 }
 
 pub fn client_options(encryption: Encryption) -> ClientOptions {
-    ClientConfig { encryption, ..ClientConfig::new("alice", "test") }.into()
+    ClientOptions::new("alice", "test").encryption(encryption)
 }
 
 pub fn all_encryptions() -> [Encryption; 3] {
@@ -36,30 +34,58 @@ pub struct Pair {
     pub server: PolledServer,
     pub client: PolledClient,
     pub player: PlayerId,
-    pub message: Vec<u8>,
+}
+
+/// An event with a copy of its message, which stays allocated until the test ends.
+pub fn server_event(event: ServerEvent<'_>) -> ServerEvent<'static> {
+    match event {
+        ServerEvent::Connected(new) => ServerEvent::Connected(new),
+        ServerEvent::Message { player, channel, bytes } => {
+            ServerEvent::Message { player, channel, bytes: bytes.to_vec().leak() }
+        }
+        ServerEvent::Writable(player) => ServerEvent::Writable(player),
+        ServerEvent::LoginRequest(request) => ServerEvent::LoginRequest(request),
+        ServerEvent::Receipt(player, id) => ServerEvent::Receipt(player, id),
+        ServerEvent::Closing(player) => ServerEvent::Closing(player),
+        ServerEvent::Moved(player, addr) => ServerEvent::Moved(player, addr),
+        ServerEvent::Disconnected(player, reason) => ServerEvent::Disconnected(player, reason),
+        event => panic!("{event:?}"),
+    }
+}
+
+/// As [`server_event`].
+pub fn client_event(event: ClientEvent<'_>) -> ClientEvent<'static> {
+    match event {
+        ClientEvent::Connected => ClientEvent::Connected,
+        ClientEvent::Message { channel, bytes } => ClientEvent::Message { channel, bytes: bytes.to_vec().leak() },
+        ClientEvent::Writable => ClientEvent::Writable,
+        ClientEvent::Receipt(id) => ClientEvent::Receipt(id),
+        ClientEvent::Closing => ClientEvent::Closing,
+        ClientEvent::Disconnected(reason) => ClientEvent::Disconnected(reason),
+        ClientEvent::LoginFailed(error) => ClientEvent::LoginFailed(error),
+        event => panic!("{event:?}"),
+    }
 }
 
 impl Pair {
     pub fn new(server: ServerOptions, client: ClientOptions) -> Self {
         let mut server = PolledServer::bind(server).unwrap();
-        let to: SocketAddr = server.local_addrs().next().unwrap();
+        let to: SocketAddr = server.local_addrs()[0];
         let mut client = PolledClient::connect(to, client).unwrap();
         let mut player = None;
         let mut is_connected = false;
-        let mut message = Vec::new();
         until("both are connected", || {
             server.poll();
             client.poll();
-            if let Some(ServerEvent::Connected(NewPlayer { player: joined, username, game, .. })) =
-                server.next_event(&mut message)
+            if let Some(ServerEvent::Connected(NewPlayer { player: joined, username, game, .. })) = server.next_event()
             {
                 assert_eq!((&*username, &*game), ("alice", "test"));
                 player = Some(joined);
             }
-            is_connected |= client.next_event(&mut message) == Some(ClientEvent::Connected);
+            is_connected |= client.next_event() == Some(ClientEvent::Connected);
             is_connected && player.is_some()
         });
-        Self { server, client, player: player.unwrap(), message }
+        Self { server, client, player: player.unwrap() }
     }
 
     /// Polls both.
@@ -73,8 +99,9 @@ impl Pair {
         let mut received = None;
         until("the server receives a message", || {
             self.poll();
-            if self.server.next_event(&mut self.message) == Some(ServerEvent::Message(self.player)) {
-                received = Some(self.message.clone());
+            if let Some(ServerEvent::Message { player, channel: ONLY_CHANNEL, bytes }) = self.server.next_event() {
+                assert_eq!(player, self.player);
+                received = Some(bytes.to_vec());
             }
             received.is_some()
         });
@@ -86,8 +113,8 @@ impl Pair {
         let mut received = None;
         until("the client receives a message", || {
             self.poll();
-            if self.client.next_event(&mut self.message) == Some(ClientEvent::Message) {
-                received = Some(self.message.clone());
+            if let Some(ClientEvent::Message { channel: ONLY_CHANNEL, bytes }) = self.client.next_event() {
+                received = Some(bytes.to_vec());
             }
             received.is_some()
         });

@@ -2,13 +2,13 @@
 
 use super::{
     pagination::Pagination,
-    request_schema::{BanRequestSchema, DurationSchema, MAX_DURATION, NoteRequestSchema, NoteSubject, OperatorText},
-    views::{AuditView, BanView, NoteView},
+    request_schema::{MAX_DURATION, NoteSubject, operator_text_schema, seconds_schema},
+    views::{AuditPage, AuditView, BanPage, BanView, NotePage, NoteView, UnlistResult},
 };
 use crate::{
     api::{
         response::JSON,
-        schema::{AuditPage, BanPage, EntryNumber, NotePage, PageParameters, PublicIdPath, UnlistResult},
+        schema::{EntryNumber, PublicIdPath},
     },
     middleware::ClientAddr,
     path_id::PathId,
@@ -22,12 +22,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use rallypoint_history::{
-    UnixSeconds,
-    export::{parse_time, rfc3339},
-};
+use rallypoint_history::{UnixSeconds, export::parse_time};
 use rallypoint_lobby::{AdminError, AdminStore, unix_now};
-use rallypoint_lobby_proto::{Ban, BanError, BanSubject, BannedNetwork, BannedServer, PublicId, operator_text};
+use rallypoint_lobby_proto::{
+    Ban, BanSubject, CanonicalNetwork, OperatorInputError, PublicId, UnlistedServer, operator_text,
+};
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use std::{
     net::SocketAddr,
@@ -44,11 +43,11 @@ const MAX_END: UnixSeconds = 253_402_300_799;
 
 type Body = Result<Bytes, BytesRejection>;
 
-/// A request for a ban: one of `address`, `network` and `name`, and at most one of `until` and `seconds`. [`BanRequestSchema`]
-/// describes it.
+/// A request for a ban: one of `address`, `network` and `name`, and at most one of `until` and `seconds`. Its schema is in
+/// [`request_schema`](super::request_schema).
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct BanRequest {
+pub(super) struct BanRequest {
     #[serde(default, deserialize_with = "not_null")]
     address: Option<String>,
     #[serde(default, deserialize_with = "not_null")]
@@ -68,20 +67,20 @@ struct BanRequest {
 #[serde(default, deny_unknown_fields)]
 struct UnlistRequest {
     /// The reason, which the owner of the server can read.
-    #[schema(inline, value_type = OperatorText)]
+    #[schema(schema_with = operator_text_schema, required = false)]
     reason: String,
     /// The duration in seconds, at most a year. Default: 600.
     #[serde(deserialize_with = "whole_number")]
-    #[schema(inline, value_type = DurationSchema, required = false, default = 600)]
+    #[schema(schema_with = seconds_schema, required = false)]
     seconds: Option<u64>,
     /// Whether its addresses are banned as well, for the same time.
     ban: bool,
 }
 
-/// A request for a note. [`NoteRequestSchema`] describes it.
+/// A request for a note.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NoteRequest {
+pub(super) struct NoteRequest {
     about: String,
     text: String,
 }
@@ -102,8 +101,9 @@ fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64
 /// The bans, including those of the configuration file
 #[utoipa::path(
     get,
+    operation_id = "list_bans",
     path = "/api/v1/admin/bans",
-    params(PageParameters),
+    params(Pagination),
     responses(
         (status = 200, description = "The bans.", body = BanPage),
         (status = 503, description = "Too many long responses are being sent; Retry-After is the time to wait in seconds."),
@@ -117,14 +117,15 @@ pub(super) async fn bans(State(state): State<Arc<AppState>>, RawQuery(query): Ra
     let added = record.bans.iter().map(|ban| BanView::stored(ban, now));
     let configured = settings.bans.iter().map(|ban| BanView::configured(ban, now));
     let all: Vec<_> = added.chain(configured).collect();
-    Ok(json(StatusCode::OK, &pagination.page("bans", &all)))
+    Ok(json(StatusCode::OK, &BanPage::from(pagination.part(&all))))
 }
 
 /// Bans an address, a network or a name pattern; replaces a ban of the same subject
 #[utoipa::path(
     post,
+    operation_id = "add_ban",
     path = "/api/v1/admin/bans",
-    request_body = inline(BanRequestSchema),
+    request_body = inline(BanRequest),
     responses(
         (status = 200, description = "The ban of the same subject was replaced.", body = BanView),
         (status = 201, description = "A new ban.", body = BanView),
@@ -151,7 +152,7 @@ pub(super) async fn ban(
         (Some(address), None, None) => ("address", network(address)),
         (None, Some(text), None) => ("network", network(text)),
         (None, None, Some(name)) => ("name", BanSubject::name(&name)),
-        _ => ("network", Err(BanError::Subject)),
+        _ => ("network", Err(OperatorInputError::Subject)),
     };
     let subject = subject.map_err(|error| invalid_ban(field, &error))?;
     let reason = operator_text(&request.reason).map_err(|error| invalid_ban("reason", &error))?;
@@ -163,6 +164,7 @@ pub(super) async fn ban(
 /// Removes a ban; bans of the configuration file can be removed only there
 #[utoipa::path(
     delete,
+    operation_id = "remove_ban",
     path = "/api/v1/admin/bans/{id}",
     params(EntryNumber),
     responses(
@@ -182,6 +184,7 @@ pub(super) async fn unban(
 /// Removes a server from the list, and bans it for some time
 #[utoipa::path(
     post,
+    operation_id = "unlist_server",
     path = "/api/v1/admin/servers/{id}/unlist",
     params(PublicIdPath),
     request_body(content = Option<UnlistRequest>, content_type = "application/json"),
@@ -209,9 +212,9 @@ pub(super) async fn unlist(
     let row = row.ok_or_else(|| Problem::not_found("no server with this ID is in the list"))?;
     let addresses: Vec<_> = row.addresses().collect();
     let banned: Vec<_> = addresses.iter().map(SocketAddr::ip).filter(|_| request.ban).collect();
-    let server = BannedServer { id, name: row.name.to_string(), transport: row.transport, addresses };
+    let server = UnlistedServer { id, name: row.name.to_string(), transport: row.transport, addresses };
     let until = unix_now().saturating_add(seconds);
-    let answer = serde_json::json!({ "id": id.to_string(), "name": row.name, "until": rfc3339(until as UnixSeconds), "banned": banned });
+    let answer = UnlistResult { id, name: &row.name, until, banned };
     admin(&state)?.unlist(server, request.ban, &reason, time_of(until), client.ip).await?;
     Ok(json(StatusCode::OK, &answer))
 }
@@ -219,6 +222,7 @@ pub(super) async fn unlist(
 /// The notes
 #[utoipa::path(
     get,
+    operation_id = "list_notes",
     path = "/api/v1/admin/notes",
     params(
         (
@@ -227,7 +231,7 @@ pub(super) async fn unlist(
             description = "Only notes about this server, address or network.",
             example = "203.0.113.9",
         ),
-        PageParameters,
+        Pagination,
     ),
     responses(
         (status = 200, description = "The notes.", body = NotePage),
@@ -239,14 +243,15 @@ pub(super) async fn notes(State(state): State<Arc<AppState>>, RawQuery(query): R
     let about = about.map(|about| subject(&about)).transpose()?;
     let record = admin(&state)?.record();
     let notes = record.notes.iter().filter(|note| about.as_ref().is_none_or(|about| note.about == *about));
-    Ok(json(StatusCode::OK, &pagination.page("notes", &notes.map(NoteView::from).collect::<Vec<_>>())))
+    let notes: Vec<_> = notes.map(NoteView::from).collect();
+    Ok(json(StatusCode::OK, &NotePage::from(pagination.part(&notes))))
 }
 
 /// Adds a note about a server, an address or a network
 #[utoipa::path(
     post,
     path = "/api/v1/admin/notes",
-    request_body = inline(NoteRequestSchema),
+    request_body = inline(NoteRequest),
     responses(
         (status = 201, description = "The note.", body = NoteView),
         (status = 409, description = "There are too many notes."),
@@ -291,8 +296,9 @@ pub(super) async fn remove_note(
 /// The audit log, the latest entry first
 #[utoipa::path(
     get,
+    operation_id = "list_audit_entries",
     path = "/api/v1/admin/audit",
-    params(PageParameters),
+    params(Pagination),
     responses(
         (status = 200, description = "The entries.", body = AuditPage),
         (
@@ -306,7 +312,7 @@ pub(super) async fn audit(State(state): State<Arc<AppState>>, RawQuery(query): R
     let (pagination, _) = Pagination::parse(query.as_deref(), None)?;
     let entries = admin(&state)?.audit().await?;
     let entries: Vec<_> = entries.iter().map(AuditView::from).collect();
-    Ok(json(StatusCode::OK, &pagination.page("entries", &entries)))
+    Ok(json(StatusCode::OK, &AuditPage::from(pagination.part(&entries))))
 }
 
 /// The store of the operator's changes. Requests are authorized only if there is one.
@@ -333,7 +339,7 @@ impl From<AdminError> for Problem {
 /// Parses the subject of a note: the public ID of a server, an address or a network.
 fn subject(about: &str) -> Result<String, Problem> {
     let about = about.trim();
-    let network = || about.parse::<BannedNetwork>().map(|network| network.to_string());
+    let network = || about.parse::<CanonicalNetwork>().map(|network| network.to_string());
     about
         .parse::<PublicId>()
         .map(|id| id.to_string())
@@ -381,7 +387,7 @@ fn parse_body<T: DeserializeOwned>(body: Body) -> Result<T, Problem> {
     serde_json::from_slice(&body).map_err(|error| invalid(&error))
 }
 
-fn invalid_ban(field: &str, error: &BanError) -> Problem {
+fn invalid_ban(field: &str, error: &OperatorInputError) -> Problem {
     invalid(field, format!("{field}: {error}"))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::filter::InvalidParameter;
 use serde::Serialize;
-use serde_json::{Value, json};
+use utoipa::IntoParams;
 
 /// Maximum number of items in a response.
 const MAX_ITEMS: usize = 1_000;
@@ -11,10 +11,25 @@ const MAX_ITEMS: usize = 1_000;
 const MAX_BYTES: usize = 1 << 20;
 
 /// The requested part of a list.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Pagination {
+    /// Number of items to skip.
+    #[param(required = false, minimum = 0, default = 0, example = 0)]
     offset: usize,
+    /// Maximum number of items; the response has fewer if they are longer than 1 MB.
+    #[param(required = false, minimum = 1, maximum = 1000, default = 1000, example = 10)]
     limit: usize,
+}
+
+/// A part of a list.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Part<'a, T> {
+    /// Number of items of the whole list.
+    pub total: usize,
+    /// Number of items before this part.
+    pub offset: usize,
+    pub items: &'a [T],
 }
 
 impl Pagination {
@@ -47,7 +62,7 @@ impl Pagination {
 
     /// The requested part of all items. It contains at least one item if any is left, so that a client that requests part after
     /// part reaches the end.
-    pub fn page<T: Serialize>(&self, name: &str, all: &[T]) -> Value {
+    pub fn part<'a, T: Serialize>(&self, all: &'a [T]) -> Part<'a, T> {
         let rest = all.get(self.offset..).unwrap_or_default();
         let mut size = 0;
         let fits = |item: &&T| {
@@ -55,7 +70,7 @@ impl Pagination {
             size <= MAX_BYTES
         };
         let count = rest.iter().take(self.limit).take_while(fits).count().max(1).min(rest.len());
-        json!({ "total": all.len(), "offset": self.offset, "count": count, name: rest[..count] })
+        Part { total: all.len(), offset: self.offset, items: &rest[..count] }
     }
 }
 
@@ -68,19 +83,16 @@ mod tests {
         let all: Vec<_> = (0..2_500).map(|number| format!("{number}{}", "x".repeat(1_000))).collect();
         let (mut seen, mut parts) = (Vec::new(), 0);
         while seen.len() < all.len() {
-            let part = Pagination { offset: seen.len(), limit: MAX_ITEMS }.page("texts", &all);
-            assert_eq!((&part["total"], &part["offset"]), (&2_500.into(), &seen.len().into()));
-            let texts: Vec<String> = serde_json::from_value(part["texts"].clone()).unwrap();
-            assert_eq!(part["count"], texts.len());
-            assert!(texts.iter().map(String::len).sum::<usize>() <= MAX_BYTES);
-            seen.extend(texts);
+            let Part { total, offset, items } = Pagination { offset: seen.len(), limit: MAX_ITEMS }.part(&all);
+            assert_eq!((total, offset), (2_500, seen.len()));
+            assert!(items.iter().map(String::len).sum::<usize>() <= MAX_BYTES);
+            seen.extend_from_slice(items);
             parts += 1;
         }
         assert_eq!((seen == all, parts), (true, 3));
-        let beyond = Pagination { offset: 2_501, limit: 1 }.page("texts", &all);
-        assert_eq!((&beyond["count"], &beyond["texts"]), (&0.into(), &json!([])));
-        let giant = Pagination { offset: 0, limit: 1 }.page("texts", &["x".repeat(2 * MAX_BYTES)]);
-        assert_eq!(giant["count"], 1);
+        assert_eq!(Pagination { offset: 2_501, limit: 1 }.part(&all).items.len(), 0);
+        let giant = ["x".repeat(2 * MAX_BYTES)];
+        assert_eq!(Pagination { offset: 0, limit: 1 }.part(&giant).items.len(), 1);
     }
 
     #[test]

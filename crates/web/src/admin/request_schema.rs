@@ -2,6 +2,7 @@
 //!
 //! A derived schema cannot express which fields exclude each other, so these are built by hand.
 
+use super::handlers::{BanRequest, NoteRequest};
 use crate::api::schema::Address;
 use rallypoint_lobby_proto::MAX_OPERATOR_TEXT;
 use utoipa::{
@@ -22,12 +23,9 @@ const INVISIBLE: &str = "\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u1
 const NETWORK_V4: &str = "^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])\\.){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])/([89]|[12][0-9]|3[0-2])$";
 const NETWORK_V6: &str = "^[1-9a-f][0-9a-f]{0,3}(:[0-9a-f]{1,4}){7}/(1[6-9]|[2-9][0-9]|1[01][0-9]|12[0-8])$";
 
-/// A request for a ban: one of `address`, `network` and `name`, and at most one of `until` and `seconds`.
-pub(super) struct BanRequestSchema;
+impl ToSchema for BanRequest {}
 
-impl ToSchema for BanRequestSchema {}
-
-impl PartialSchema for BanRequestSchema {
+impl PartialSchema for BanRequest {
     fn schema() -> RefOr<Schema> {
         let subjects: [(&str, RefOr<Schema>); 3] =
             [("address", Address::schema()), ("network", Network::schema()), ("name", name_pattern())];
@@ -35,11 +33,11 @@ impl PartialSchema for BanRequestSchema {
             "A request for a ban: one of `address`, `network` and `name`, and at most one of `until` and `seconds`.",
         ));
         for (field, subject) in subjects {
-            for (end_field, end) in [("until", end()), ("seconds", DurationSchema::schema())] {
+            for (end_field, end) in [("until", end()), ("seconds", seconds_schema().into())] {
                 let variant = ObjectBuilder::new()
                     .property(field, subject.clone())
                     .required(field)
-                    .property("reason", OperatorText::schema())
+                    .property("reason", operator_text_schema())
                     .property(end_field, end)
                     .additional_properties(Some(AdditionalProperties::FreeForm(false)));
                 variants = variants.item(variant);
@@ -75,24 +73,16 @@ impl PartialSchema for NoteSubject {
     }
 }
 
-/// A text of the operator, which may be empty.
-pub(super) struct OperatorText;
-
-impl ToSchema for OperatorText {}
-
-impl PartialSchema for OperatorText {
-    fn schema() -> RefOr<Schema> {
-        let text = pattern(&format!("^[^{INVISIBLE}]*$")).max_length(Some(MAX_OPERATOR_TEXT));
-        Schema::Object(text.description(Some("One line of visible characters.")).build()).into()
-    }
+/// The schema of a text of the operator, which may be empty.
+pub(super) fn operator_text_schema() -> Schema {
+    let text = pattern(&format!("^[^{INVISIBLE}]*$")).max_length(Some(MAX_OPERATOR_TEXT));
+    let about = "The reason, which the owner of a server can read: one line of visible characters.";
+    Schema::Object(text.description(Some(about)).build())
 }
 
-/// A request for a note.
-pub(super) struct NoteRequestSchema;
+impl ToSchema for NoteRequest {}
 
-impl ToSchema for NoteRequestSchema {}
-
-impl PartialSchema for NoteRequestSchema {
+impl PartialSchema for NoteRequest {
     fn schema() -> RefOr<Schema> {
         let text = pattern(&format!("^[^{INVISIBLE}]*[^\\s{INVISIBLE}][^{INVISIBLE}]*$"));
         let text = text.max_length(Some(MAX_OPERATOR_TEXT)).description(Some("One line of visible characters."));
@@ -107,21 +97,15 @@ impl PartialSchema for NoteRequestSchema {
     }
 }
 
-/// The duration of a ban.
-pub(super) struct DurationSchema;
-
-impl ToSchema for DurationSchema {}
-
-impl PartialSchema for DurationSchema {
-    fn schema() -> RefOr<Schema> {
-        let seconds = ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
-            .minimum(Some(1))
-            .maximum(Some(MAX_DURATION as f64))
-            .description(Some("The duration in seconds instead of the end, at most a year."));
-        Schema::Object(seconds.build()).into()
-    }
+/// The schema of the duration of a ban.
+pub(super) fn seconds_schema() -> Schema {
+    let seconds = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+        .minimum(Some(1))
+        .maximum(Some(MAX_DURATION as f64))
+        .description(Some("The duration in seconds, at most a year."));
+    Schema::Object(seconds.build())
 }
 
 /// A pattern of names with at least three characters besides wildcards and spaces.

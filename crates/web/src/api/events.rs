@@ -1,8 +1,7 @@
 //! `GET /api/v1/events`: changes as server-sent events.
 
 use crate::{
-    LobbyNames,
-    evicting_quota::EvictingPermit,
+    ListNames,
     filter::InvalidParameter,
     live::{Cursor, EventScope, EventSubscription, IdFilter, Live},
     middleware::ClientAddr,
@@ -19,6 +18,7 @@ use axum::{
 };
 use bytes::Bytes;
 use http_body::Frame;
+use rallypoint_limit::EvictingPermit;
 use rallypoint_lobby::Totals;
 use serde::Serialize;
 use std::{
@@ -75,6 +75,7 @@ enum EventName {
 /// Events that the client has missed since `after` come first.
 #[utoipa::path(
     get,
+    operation_id = "live_events",
     path = "/api/v1/events",
     params(
         (
@@ -159,7 +160,7 @@ struct EventQuery {
 }
 
 impl EventQuery {
-    fn parse(query: &str, headers: &HeaderMap, names: &LobbyNames) -> Result<Self, InvalidParameter> {
+    fn parse(query: &str, headers: &HeaderMap, names: &ListNames) -> Result<Self, InvalidParameter> {
         let mut parsed = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let invalid = |expected: &str| InvalidParameter::new(&name, expected);
@@ -193,7 +194,7 @@ struct EventStream {
     /// For a stream of some servers only.
     totals: Option<TotalsEvents>,
     shutdown: watch::Receiver<bool>,
-    _permit: EvictingPermit,
+    _permit: EvictingPermit<Connection>,
 }
 
 /// The events with the totals of the list. They have no ID, because a client that reconnects gets the latest anyway.

@@ -2,7 +2,7 @@
 
 use super::{
     response,
-    schema::{HistoryParameters, HistorySeries, LobbyUuid, PublicIdPath},
+    schema::{HistoryParameters, LobbyUuid, PublicIdPath},
 };
 use crate::{filter::InvalidParameter, middleware::ClientAddr, path_id::PathId, problem::Problem, state::AppState};
 use axum::{
@@ -12,7 +12,10 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode},
     response::Response,
 };
-use rallypoint_history::{HistoryError, HistoryReader, Resolution, Subject, UnixSeconds, export};
+use rallypoint_history::{
+    HistoryError, HistoryReader, Resolution, Subject, UnixSeconds,
+    export::{self, HistorySeries},
+};
 use rallypoint_lobby::unix_now;
 use std::{
     io::{self, Write},
@@ -26,6 +29,7 @@ const DEFAULT_RANGE: i64 = 24 * 60 * 60;
 /// Players of a server over time
 #[utoipa::path(
     get,
+    operation_id = "server_history",
     path = "/api/v1/servers/{id}/history",
     params(PublicIdPath, HistoryParameters),
     responses(
@@ -54,6 +58,7 @@ pub(super) async fn server(
 /// Servers and players of a lobby over time
 #[utoipa::path(
     get,
+    operation_id = "lobby_history",
     path = "/api/v1/lobbies/{id}/history",
     params(LobbyUuid, HistoryParameters),
     responses(
@@ -82,6 +87,7 @@ pub(super) async fn lobby(
 /// Servers and players of all lobbies over time
 #[utoipa::path(
     get,
+    operation_id = "total_history",
     path = "/api/v1/history",
     params(HistoryParameters),
     responses(

@@ -17,7 +17,7 @@ use axum::{
 };
 use bytes::Bytes;
 use rallypoint_lobby::Totals;
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use serde::Serialize;
 use std::{cmp::Reverse, sync::Arc};
 use utoipa::ToSchema;
@@ -47,7 +47,7 @@ struct Lobby<'a> {
     /// The UUID of the lobby.
     #[serde(serialize_with = "text")]
     #[schema(value_type = String, format = "uuid")]
-    id: LobbyId,
+    id: ListId,
     /// The name that the operator has given to the lobby.
     #[schema(required)]
     name: Option<&'a str>,
@@ -64,6 +64,7 @@ struct Lobby<'a> {
 /// The lobbies that have servers or a name, those with the most players first
 #[utoipa::path(
     get,
+    operation_id = "list_lobbies",
     path = "/api/v1/lobbies",
     responses(
         (status = 200, description = "The lobbies.", body = LobbiesResponse, headers(("ETag" = String, description = "Send it as If-None-Match: the response is 304 while nothing has changed."))),

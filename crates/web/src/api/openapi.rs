@@ -41,6 +41,7 @@ static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| {
 /// This document
 #[utoipa::path(
     get,
+    operation_id = "openapi_document",
     path = "/api/v1/openapi.json",
     responses(
         (
@@ -130,6 +131,7 @@ fn describe_errors(operation: &mut Operation) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     /// The committed document is for readers, and shows changes of the API in reviews. `UPDATE_OPENAPI=1` rewrites it.
     #[test]
@@ -141,6 +143,40 @@ mod tests {
         }
         let committed = std::fs::read_to_string(path).unwrap();
         assert!(committed == generated, "crates/web/openapi.json is out of date: run this test with UPDATE_OPENAPI=1");
+    }
+
+    /// Generators of clients make a function of each operation.
+    #[test]
+    fn operation_ids_are_unique() {
+        let document: serde_json::Value = serde_json::from_slice(&DOCUMENT).unwrap();
+        let items = document["paths"].as_object().unwrap().values();
+        let operations = items.flat_map(|item| item.as_object().unwrap().values());
+        let mut ids: Vec<_> = operations.map(|operation| operation["operationId"].as_str().unwrap()).collect();
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert!(count >= 17 && ids.len() == count, "{ids:?}");
+    }
+
+    /// A value cannot have two types, so a schema of several parts with different types describes nothing.
+    #[test]
+    fn every_schema_can_be_satisfied() {
+        fn check(schema: &serde_json::Value, at: &str) {
+            let types: BTreeSet<_> =
+                schema["allOf"].as_array().into_iter().flatten().filter_map(|part| part["type"].as_str()).collect();
+            assert!(types.len() <= 1, "{at} has to be {types:?} at once");
+            let fields = schema.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), value));
+            let items =
+                schema.as_array().into_iter().flatten().enumerate().map(|(index, value)| (index.to_string(), value));
+            fields.chain(items).for_each(|(key, value)| check(value, &format!("{at}/{key}")));
+        }
+        let document: serde_json::Value = serde_json::from_slice(&DOCUMENT).unwrap();
+        check(&document, "");
+        let request = &document["components"]["schemas"]["UnlistRequest"];
+        let [reason, seconds] = ["reason", "seconds"].map(|field| &request["properties"][field]);
+        assert_eq!((&reason["type"], &seconds["type"]), (&"string".into(), &"integer".into()));
+        assert_eq!((&seconds["minimum"], &seconds["maximum"]), (&1.into(), &31_622_400.into()));
+        assert_eq!(request.get("required"), None, "every field is optional");
     }
 
     /// A field without a value is null: clients need not tell that from a field that is missing.

@@ -71,6 +71,7 @@ impl RepeatedOutcome {
 /// The outcomes of the last registrations from an address
 #[utoipa::path(
     get,
+    operation_id = "list_outcomes",
     path = "/api/v1/outcomes",
     params(OutcomeParameters),
     responses(

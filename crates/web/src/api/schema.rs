@@ -1,13 +1,10 @@
 //! Parameters and schemas of the OpenAPI document that no type of the code has.
 //!
-//! Parameters are parsed by hand, for errors that name what was expected; lists are written by hand, for speed; and bans, notes
-//! and audit entries are types of the lobby, which knows nothing of HTTP. Tests compare all of them with what is served.
+//! Parameters are parsed by hand, for errors that name what was expected, and the list of servers is written by hand, for speed.
+//! A test compares them with what is served. Everything else is described by the types that are serialized.
 #![expect(dead_code, reason = "only the document uses the fields")]
 
-use crate::{
-    admin::views::{AuditView, BanView, NoteView},
-    json::ServerView,
-};
+use crate::{json::ServerView, words::VerificationResult};
 use serde::Serialize;
 use utoipa::{
     IntoParams, ToSchema,
@@ -50,7 +47,7 @@ pub(super) struct ListParameters {
     both_families: Option<Switch>,
     /// Only servers with this result of verification.
     #[param(inline, example = "verified")]
-    verified: Option<VerificationName>,
+    verified: Option<VerificationResult>,
     /// Only these servers: at most 500 public IDs, separated by commas.
     #[param(pattern = "^[0-9a-f]{32}(,[0-9a-f]{32}){0,499}$", example = "0123456789abcdef0123456789abcdef")]
     ids: Option<String>,
@@ -84,81 +81,6 @@ enum Switch {
     False,
     #[serde(rename = "on")]
     On,
-}
-
-/// The result of verification.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = Verified)]
-pub(crate) enum VerificationName {
-    NotQueried,
-    Verified,
-    Differs,
-    Unreachable,
-}
-
-/// Whether a server has proved that it holds the key that it states.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum SessionKeyName {
-    Unverified,
-    Verified,
-}
-
-/// The transport protocol of a game.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum TransportName {
-    Tcp,
-    Udp,
-}
-
-/// How a server came into the list.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum OriginName {
-    Registered,
-    Announced,
-    Watched,
-}
-
-/// A field in which a reply can differ from the registration.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum DifferenceName {
-    Players,
-    Slots,
-    Name,
-    Map,
-    Password,
-}
-
-/// The subject of a history.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-enum SubjectKind {
-    Total,
-    Lobby,
-    Server,
-}
-
-/// Where a ban was made.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum BanSource {
-    Admin,
-    Configuration,
-}
-
-/// A change by the operator.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum AuditAction {
-    Ban,
-    Unban,
-    Unlist,
-    Note,
-    ForgetNote,
 }
 
 /// The public ID of a server in a path.
@@ -276,142 +198,4 @@ pub(super) struct ServerList<'a> {
     count: u64,
     /// The servers.
     servers: Vec<ServerView<'a>>,
-}
-
-/// Players and servers over time.
-#[derive(ToSchema)]
-#[schema(as = History)]
-pub(super) struct HistorySeries {
-    /// The subject.
-    kind: SubjectKind,
-    /// The public ID of a server or the UUID of a lobby; null for the total.
-    #[schema(required)]
-    id: Option<String>,
-    /// The last name of a server.
-    #[schema(required)]
-    name: Option<String>,
-    /// The beginning of the history; null if there is none yet.
-    #[schema(required, format = "date-time")]
-    first_seen: Option<String>,
-    /// Duration of a point in seconds.
-    step: u64,
-    /// The points.
-    points: Vec<HistoryPoint>,
-}
-
-/// The state of a subject in one step. What is not known is null.
-#[derive(ToSchema)]
-struct HistoryPoint {
-    /// The beginning of the step.
-    #[schema(format = "date-time")]
-    time: String,
-    /// Number of minutes that were recorded.
-    observed: u32,
-    /// Number of these minutes in which the subject was listed.
-    up: u32,
-    /// Players while it was listed.
-    #[schema(required, inline)]
-    players: Option<HistoryPlayers>,
-    /// Average number of bots.
-    #[schema(required)]
-    bots: Option<f64>,
-    /// Average number of slots.
-    #[schema(required)]
-    slots: Option<f64>,
-    /// Average number of servers.
-    #[schema(required)]
-    servers: Option<f64>,
-}
-
-/// Players of a subject in one step.
-#[derive(ToSchema)]
-struct HistoryPlayers {
-    /// Minimum.
-    min: u32,
-    /// Average.
-    avg: f64,
-    /// Maximum.
-    max: u32,
-}
-
-/// Parameters of a list that is returned in parts.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct PageParameters {
-    /// Number of items to skip.
-    #[param(minimum = 0, default = 0, example = 0)]
-    offset: Option<u64>,
-    /// Maximum number of items; the response has fewer if they are longer than 1 MB.
-    #[param(minimum = 1, maximum = 1000, default = 1000, example = 10)]
-    limit: Option<u64>,
-}
-
-/// A server that was removed from the list.
-#[derive(ToSchema)]
-pub(crate) struct BannedServerEntry {
-    /// The public ID.
-    id: String,
-    /// The name.
-    name: String,
-    /// The transport protocol.
-    transport: TransportName,
-    /// The addresses with port.
-    addresses: Vec<String>,
-}
-
-/// A part of the list of bans.
-#[derive(ToSchema)]
-#[schema(as = Bans)]
-pub(crate) struct BanPage<'a> {
-    /// Number of bans.
-    total: u64,
-    /// Number of bans skipped.
-    offset: u64,
-    /// Number of bans in this response.
-    count: u64,
-    /// The bans.
-    bans: Vec<BanView<'a>>,
-}
-
-/// The result of the removal of a server from the list.
-#[derive(ToSchema)]
-#[schema(as = Unlisted)]
-pub(crate) struct UnlistResult {
-    /// The public ID.
-    id: String,
-    /// The name.
-    name: String,
-    /// The end of the ban.
-    #[schema(format = "date-time")]
-    until: String,
-    /// The addresses that are banned as well.
-    banned: Vec<String>,
-}
-
-/// A part of the list of notes.
-#[derive(ToSchema)]
-#[schema(as = Notes)]
-pub(crate) struct NotePage<'a> {
-    /// Number of notes.
-    total: u64,
-    /// Number of notes skipped.
-    offset: u64,
-    /// Number of notes in this response.
-    count: u64,
-    /// The notes.
-    notes: Vec<NoteView<'a>>,
-}
-
-/// A part of the audit log.
-#[derive(ToSchema)]
-#[schema(as = Audit)]
-pub(crate) struct AuditPage<'a> {
-    /// Number of entries.
-    total: u64,
-    /// Number of entries skipped.
-    offset: u64,
-    /// Number of entries in this response.
-    count: u64,
-    /// The entries, the latest first.
-    entries: Vec<AuditView<'a>>,
 }

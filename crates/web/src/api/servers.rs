@@ -28,7 +28,7 @@ use axum::{
 };
 use bytes::Bytes;
 use rallypoint_lobby_proto::PublicId;
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use serde::Serialize;
 use std::{io::Write, sync::Arc};
 use utoipa::ToSchema;
@@ -54,6 +54,7 @@ pub(crate) const DEFAULTS: QueryDefaults = QueryDefaults {
 /// to nothing. Any other response is rendered for the client.
 #[utoipa::path(
     get,
+    operation_id = "list_servers",
     path = "/api/v1/servers",
     params(ListParameters),
     responses(
@@ -135,6 +136,7 @@ struct PlayerView<'a> {
 /// One server, with its players if it was queried
 #[utoipa::path(
     get,
+    operation_id = "get_server",
     path = "/api/v1/servers/{id}",
     params(PublicIdPath),
     responses(
@@ -172,13 +174,13 @@ pub(crate) async fn one(
 }
 
 /// The lobby whose full list in the default order is requested; `Some(None)` for that of all lobbies.
-fn prebuilt_lobby(query: &ListQuery) -> Option<Option<LobbyId>> {
+fn prebuilt_lobby(query: &ListQuery) -> Option<Option<ListId>> {
     let lobby = query.filter.lobby;
     (*query == full_list(lobby)).then_some(lobby)
 }
 
 /// The query for the full list of a lobby, or of all lobbies.
-pub(crate) fn full_list(lobby: Option<LobbyId>) -> ListQuery {
+pub(crate) fn full_list(lobby: Option<ListId>) -> ListQuery {
     let filter = Filter { lobby, ..Filter::default() };
     ListQuery { filter, sort: DEFAULTS.sort, offset: 0, limit: DEFAULTS.limit }
 }

@@ -10,10 +10,10 @@ use rallypoint_lobby::TableSnapshot;
 use rallypoint_lobby_proto::{ListSnapshot, LobbyList};
 use rallypoint_minisign::{Signature, TrustedComment};
 use rallypoint_query::{
-    lobby_names,
+    list_names,
     mirror::{FILE, KEY_FILE, SIGNED_FILE},
 };
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::{
     cmp::Reverse,
     collections::HashMap,
@@ -59,7 +59,7 @@ pub(super) struct ExportDirectory {
     /// Whether the file with the public key is that of this key.
     has_key_file: bool,
     /// The lists whose files are current, with their versions.
-    current: HashMap<LobbyId, u64>,
+    current: HashMap<ListId, u64>,
 }
 
 impl ExportDirectory {
@@ -165,7 +165,7 @@ impl ExportDirectory {
             let name = entry?.file_name();
             let Some(name) = name.to_str() else { continue };
             let Some(list) = name.strip_suffix(SIGNATURE).unwrap_or(name).strip_suffix(RAW) else { continue };
-            let is_ours = lobby_names::find(list).is_ok_and(|id| lobby_names::short_name(id) == list);
+            let is_ours = list_names::find(list).is_ok_and(|id| list_names::short_name(id) == list);
             let file = format!("{LISTS}/{list}{RAW}");
             if is_ours && !exported.iter().any(|exported| exported.file == file) {
                 fs::remove_file(self.path.join(LISTS).join(name))?;

@@ -4,21 +4,21 @@ use super::ExportSettings;
 use crate::json;
 use rallypoint_history::{UnixSeconds, export::rfc3339};
 use rallypoint_lobby::{TableSnapshot, Totals};
-use rallypoint_query::{lobby_names, mirror::FORMAT};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_query::{list_names, mirror::FORMAT};
+use rallypoint_wire::lobby::ListId;
 use serde::Serialize;
 
 /// A list that has a file of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ExportedList {
-    pub id: LobbyId,
+    pub id: ListId,
     /// The path of the file.
     pub file: String,
 }
 
 impl ExportedList {
-    pub fn new(id: LobbyId) -> Self {
-        Self { id, file: format!("{}/{}.bin", super::directory::LISTS, lobby_names::short_name(id)) }
+    pub fn new(id: ListId) -> Self {
+        Self { id, file: format!("{}/{}.bin", super::directory::LISTS, list_names::short_name(id)) }
     }
 }
 
@@ -41,7 +41,7 @@ struct Head<'a> {
 #[derive(Serialize)]
 struct ListView<'a> {
     #[serde(serialize_with = "json::text")]
-    id: LobbyId,
+    id: ListId,
     name: Option<&'a str>,
     servers: usize,
     players: u64,

@@ -1,7 +1,7 @@
 //! Parses the parameters of a list.
 
 use super::{Filter, ListQuery, Sort};
-use crate::{LobbyNames, problem::Problem};
+use crate::{ListNames, problem::Problem};
 use rallypoint_lobby::Verification;
 use rallypoint_wire::text;
 
@@ -55,7 +55,7 @@ impl ListQuery {
     }
 
     /// Parses a query string. Lobbies can be given by their names.
-    pub fn parse(text: &str, defaults: &QueryDefaults, names: &LobbyNames) -> Result<Self, InvalidParameter> {
+    pub fn parse(text: &str, defaults: &QueryDefaults, names: &ListNames) -> Result<Self, InvalidParameter> {
         let mut query = Self::defaults(defaults);
         let mut page = 1;
         let mut given = Vec::new();
@@ -80,7 +80,7 @@ impl ListQuery {
         name: &str,
         value: &str,
         defaults: &QueryDefaults,
-        names: &LobbyNames,
+        names: &ListNames,
         page: &mut usize,
     ) -> Result<(), InvalidParameter> {
         let invalid = |expected: &str| InvalidParameter::new(name, expected);

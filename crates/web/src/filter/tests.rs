@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    LobbyNames,
+    ListNames,
     live::{Cursor, LiveSnapshot},
 };
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ const DEFAULTS: QueryDefaults = QueryDefaults {
 };
 
 fn parse(text: &str, defaults: &QueryDefaults) -> Result<ListQuery, InvalidParameter> {
-    ListQuery::parse(text, defaults, &LobbyNames::default())
+    ListQuery::parse(text, defaults, &ListNames::default())
 }
 
 /// A generated server.
@@ -49,8 +49,8 @@ fn test_server() -> impl Strategy<Value = TestServer> {
         .prop_map(|(lobby, texts, occupancy, families)| TestServer { lobby, texts, occupancy, families })
 }
 
-fn lobby(number: u8) -> LobbyId {
-    LobbyId::from_bytes([number; 16])
+fn lobby(number: u8) -> ListId {
+    ListId::from_bytes([number; 16])
 }
 
 /// A snapshot with these servers. The key `x` holds the index of each.

@@ -12,7 +12,7 @@ use crate::json::{self, text};
 use bytes::Bytes;
 use rallypoint_lobby::{TableChange, TableSnapshot};
 use rallypoint_lobby_proto::PublicId;
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use serde::Serialize;
 use std::io::Write;
 
@@ -38,7 +38,7 @@ pub struct EventBatch {
 struct BatchEvent {
     /// Whether the server is in the list after the event.
     is_listed: bool,
-    lobby: LobbyId,
+    lobby: ListId,
     /// Position in the bytes of the batch at which the event ends.
     end: usize,
 }
@@ -49,13 +49,13 @@ struct UnlistedView<'a> {
     #[serde(serialize_with = "text")]
     id: PublicId,
     #[serde(serialize_with = "text")]
-    lobby: LobbyId,
+    lobby: ListId,
     name: &'a str,
     why: &'static str,
 }
 
 /// The order of events: unlisted servers first, then by lobby.
-fn sort_key(change: &TableChange) -> (bool, LobbyId, PublicId) {
+fn sort_key(change: &TableChange) -> (bool, ListId, PublicId) {
     let record = change.record();
     (!matches!(change, TableChange::Unlisted(..)), record.lobby, record.id)
 }
@@ -99,7 +99,7 @@ impl EventBatch {
 
     /// A batch of one event with these bytes.
     #[cfg(test)]
-    pub(super) fn of_event(before: Cursor, lobby: LobbyId, bytes: Vec<u8>) -> Self {
+    pub(super) fn of_event(before: Cursor, lobby: ListId, bytes: Vec<u8>) -> Self {
         let events = vec![BatchEvent { is_listed: true, lobby, end: bytes.len() }];
         Self {
             epoch: before.epoch,
@@ -166,7 +166,7 @@ impl EventBatch {
         &self,
         number: u64,
         ids: &IdFilter,
-        lobby: Option<LobbyId>,
+        lobby: Option<ListId>,
         max_bytes: usize,
     ) -> Option<(Bytes, u64)> {
         let skip = self.index_after(number);
@@ -220,9 +220,9 @@ impl EventBatch {
     /// The first events after this number, of all lobbies or of one, ready to send, with the number of the last event that they
     /// cover. They are at most `max_bytes` long, or a single event. `None` if the batch has no more of them.
     #[must_use]
-    pub fn after(&self, number: u64, lobby: Option<LobbyId>, max_bytes: usize) -> Option<(Bytes, u64)> {
+    pub fn after(&self, number: u64, lobby: Option<ListId>, max_bytes: usize) -> Option<(Bytes, u64)> {
         let skip = self.index_after(number);
-        let of_lobby = |is_listed: bool, lobby: LobbyId| {
+        let of_lobby = |is_listed: bool, lobby: ListId| {
             let from = self.events.partition_point(|event| (event.is_listed, event.lobby) < (is_listed, lobby));
             let to = self.events.partition_point(|event| (event.is_listed, event.lobby) <= (is_listed, lobby));
             (from, to)
@@ -275,8 +275,8 @@ mod tests {
 
     const BEFORE: Cursor = Cursor { epoch: 7, number: 0 };
 
-    fn lobby(number: u8) -> LobbyId {
-        LobbyId::from_bytes([number; 16])
+    fn lobby(number: u8) -> ListId {
+        ListId::from_bytes([number; 16])
     }
 
     /// Registers servers, given as number and lobby, and returns the events: one batch for each slice.
@@ -315,7 +315,7 @@ mod tests {
     }
 
     /// The events after a number, fetched in pieces of at most this length.
-    fn pieces(batch: &EventBatch, mut after: u64, lobby: Option<LobbyId>, max_bytes: usize) -> Vec<Bytes> {
+    fn pieces(batch: &EventBatch, mut after: u64, lobby: Option<ListId>, max_bytes: usize) -> Vec<Bytes> {
         std::iter::from_fn(|| {
             let (bytes, last) = batch.after(after, lobby, max_bytes)?;
             assert!(last > after && last <= batch.last().number);
@@ -325,7 +325,7 @@ mod tests {
         .collect()
     }
 
-    fn text(batch: &EventBatch, after: u64, lobby: Option<LobbyId>) -> String {
+    fn text(batch: &EventBatch, after: u64, lobby: Option<ListId>) -> String {
         String::from_utf8(pieces(batch, after, lobby, usize::MAX).concat()).unwrap()
     }
 

@@ -3,7 +3,8 @@
 use super::{Cursor, EventBatch, IdFilter};
 use crate::server::Connection;
 use bytes::Bytes;
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_limit::Evictable as _;
+use rallypoint_wire::lobby::ListId;
 use std::{
     collections::{HashMap, VecDeque},
     sync::{
@@ -70,7 +71,7 @@ pub(crate) struct EventSubscription {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventScope {
     /// Only those of this lobby.
-    pub lobby: Option<LobbyId>,
+    pub lobby: Option<ListId>,
     /// Only those of these servers.
     pub ids: Option<IdFilter>,
 }
@@ -227,8 +228,8 @@ mod tests {
 
     const START: Cursor = Cursor { epoch: 7, number: 0 };
 
-    fn lobby(number: u8) -> LobbyId {
-        LobbyId::from_bytes([number; 16])
+    fn lobby(number: u8) -> ListId {
+        ListId::from_bytes([number; 16])
     }
 
     /// A history with this many batches of one event of 100 kB, in two lobbies by turns.
@@ -246,7 +247,7 @@ mod tests {
     fn subscribe(
         history: &Arc<EventHistory>,
         after: Option<u64>,
-        lobby: Option<LobbyId>,
+        lobby: Option<ListId>,
     ) -> (EventSubscription, Result<(), EventsLost>) {
         let connection = Arc::new(Connection::new(std::time::Instant::now()));
         let scope = EventScope { lobby, ids: None };

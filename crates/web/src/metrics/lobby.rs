@@ -4,7 +4,10 @@ use super::{Exposition, MetricKind};
 use crate::{ExportStats, state::AppState};
 use rallypoint_limit::OverBudget;
 use rallypoint_lobby::{ClusterStatus, ListStats, SaveStats, SocketStats, Totals, unix_now};
-use rallypoint_lobby_proto::{RegistrationOutcome, RegistryStats, UnlistReason};
+use rallypoint_lobby_proto::{
+    RegistrationOutcome, RegistryStats, UnlistReason,
+    doors::{Door, DoorStats},
+};
 use std::time::{Duration, UNIX_EPOCH};
 
 pub(super) fn export(out: &mut Exposition, state: &AppState) {
@@ -14,6 +17,7 @@ pub(super) fn export(out: &mut Exposition, state: &AppState) {
     checks(out, &stats, state.lobby.check_bytes());
     budgets(out, &stats);
     sockets(out, &state.lobby.socket_stats());
+    doors(out, &state.lobby.door_stats());
     lists(out, &state.lobby.list_stats());
     saves(out, &state.lobby.save_stats());
     if let Some(status) = state.lobby.cluster_status() {
@@ -166,6 +170,34 @@ fn sockets(out: &mut Exposition, sockets: &[SocketStats]) {
         let mut family = out.family(name, kind, help);
         for socket in sockets {
             family.sample(&[("address", &socket.addr.to_string())], number(socket));
+        }
+    }
+}
+
+/// Doors that answer over UDP, if one is open: a family without samples would say nothing.
+fn doors(out: &mut Exposition, doors: &[(&'static Door, DoorStats)]) {
+    if doors.is_empty() {
+        return;
+    }
+    type Number = fn(&DoorStats) -> u64;
+    let families: [(&'static str, &str, Number); 4] = [
+        (
+            "rallypoint_door_received_bytes_total",
+            "Bytes received by doors that answer over UDP, with headers.",
+            |door| door.received_bytes,
+        ),
+        ("rallypoint_door_sent_bytes_total", "Bytes sent by doors over UDP, with headers.", |door| door.sent_bytes),
+        ("rallypoint_door_list_requests_total", "Requests for a list over UDP.", |door| door.list_requests),
+        (
+            "rallypoint_door_cut_lists_total",
+            "Lists over UDP that were cut because the address of their client is not proven.",
+            |door| door.cut_lists,
+        ),
+    ];
+    for (name, help, number) in families {
+        let mut family = out.family(name, MetricKind::Counter, help);
+        for (door, stats) in doors {
+            family.sample(&[("door", door.name)], number(stats));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Limits the bytes of responses that clients have not received yet: they are held in memory.
 
 use super::ClientAddr;
-use crate::{evicting_quota::EvictingPermit, problem::Problem, server::Connection, state::AppState};
+use crate::{problem::Problem, server::Connection, state::AppState};
 use axum::{
     Extension,
     body::{Body, to_bytes},
@@ -12,6 +12,7 @@ use axum::{
 };
 use bytes::Bytes;
 use http_body::Body as _;
+use rallypoint_limit::EvictingPermit;
 use std::{sync::Arc, time::Instant};
 
 /// Minimum size in bytes of a response that is counted. Shorter ones are bounded by the number of connections.
@@ -27,7 +28,7 @@ const RETRY_AFTER: u32 = 5;
 struct CountedBytes {
     bytes: Bytes,
     /// Released with the last reference to the bytes.
-    _permit: EvictingPermit,
+    _permit: EvictingPermit<Connection>,
 }
 
 impl AsRef<[u8]> for CountedBytes {
@@ -94,7 +95,7 @@ pub(crate) fn count_shared_response(
     })
 }
 
-fn count(response: Response<Bytes>, take: impl FnOnce(usize) -> Option<EvictingPermit>) -> Response {
+fn count(response: Response<Bytes>, take: impl FnOnce(usize) -> Option<EvictingPermit<Connection>>) -> Response {
     let size = response.body().len();
     if size < MIN_COUNTED {
         return response.map(Body::from);

@@ -2,7 +2,7 @@
 
 use crate::{WebSettings, filter::Filter, render_age::RenderAge};
 use rallypoint_lobby::TableSnapshot;
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::{
     cmp::Reverse,
     collections::HashMap,
@@ -40,7 +40,7 @@ pub(super) struct LobbyChoice {
 #[derive(Debug)]
 pub(super) struct CommonValues {
     /// The lobbies with the most servers, and their number; only if the values are those of all lobbies.
-    lobbies: Vec<(LobbyId, usize)>,
+    lobbies: Vec<(ListId, usize)>,
     pub games: Vec<GameChoice>,
     pub maps: Vec<String>,
     pub versions: Vec<String>,
@@ -58,7 +58,7 @@ pub(super) struct GameChoice {
 
 /// The most common values, counted once for each snapshot and lobby.
 #[derive(Debug, Default)]
-pub(crate) struct FacetCache(Mutex<HashMap<Option<LobbyId>, Counted>>);
+pub(crate) struct FacetCache(Mutex<HashMap<Option<ListId>, Counted>>);
 
 #[derive(Clone, Debug)]
 struct Counted {
@@ -76,7 +76,7 @@ impl FacetCache {
         {
             lobbies.push((selected, snapshot.lobbies().get(&selected).map_or(0, |totals| totals.servers)));
         }
-        let choice = |(id, servers): (LobbyId, usize)| LobbyChoice {
+        let choice = |(id, servers): (ListId, usize)| LobbyChoice {
             id: id.to_string(),
             name: settings.names.short(&id),
             servers,
@@ -91,7 +91,7 @@ impl FacetCache {
         Facets { lobbies: lobbies.into_iter().map(choice).collect(), values, other_game }
     }
 
-    fn values(&self, snapshot: &TableSnapshot, lobby: Option<LobbyId>) -> Arc<CommonValues> {
+    fn values(&self, snapshot: &TableSnapshot, lobby: Option<ListId>) -> Arc<CommonValues> {
         let version = snapshot.version();
         if let Some(counted) = self.counted().get(&lobby)
             && counted.age.is_fresh(version, MAX_AGE)
@@ -112,13 +112,13 @@ impl FacetCache {
         values
     }
 
-    fn counted(&self) -> MutexGuard<'_, HashMap<Option<LobbyId>, Counted>> {
+    fn counted(&self) -> MutexGuard<'_, HashMap<Option<ListId>, Counted>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl CommonValues {
-    fn count(snapshot: &TableSnapshot, lobby: Option<LobbyId>) -> Self {
+    fn count(snapshot: &TableSnapshot, lobby: Option<ListId>) -> Self {
         let mut games: HashMap<&str, usize> = HashMap::new();
         let mut game_names: HashMap<&str, &str> = HashMap::new();
         let mut maps = HashMap::new();

@@ -11,7 +11,7 @@ use axum::{
 };
 use rallypoint_history::{UnixSeconds, export};
 use rallypoint_lobby::{ServerRecord, TableSnapshot, unix_now};
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::{cmp::Reverse, sync::Arc};
 
 /// Maximum number of servers in a feed: those that were listed last.
@@ -49,7 +49,7 @@ pub(super) async fn lobby(
     Ok(state.render_limiter.clone().run(client, move || feed(&state, &headers, Some(id))).await)
 }
 
-fn feed(state: &AppState, headers: &HeaderMap, lobby: Option<LobbyId>) -> Response {
+fn feed(state: &AppState, headers: &HeaderMap, lobby: Option<ListId>) -> Response {
     let snapshot = state.live.snapshot();
     let settings = state.settings();
     let entries = newest(&snapshot, lobby);
@@ -71,7 +71,7 @@ fn feed(state: &AppState, headers: &HeaderMap, lobby: Option<LobbyId>) -> Respon
 }
 
 /// The servers that were listed last, the latest first.
-fn newest(snapshot: &TableSnapshot, lobby: Option<LobbyId>) -> Vec<&ServerRecord> {
+fn newest(snapshot: &TableSnapshot, lobby: Option<ListId>) -> Vec<&ServerRecord> {
     let of_lobby = snapshot.records().map(|record| &**record);
     let mut records: Vec<_> = of_lobby.filter(|record| lobby.is_none_or(|lobby| lobby == record.lobby)).collect();
     let latest_first = |record: &&ServerRecord| (Reverse(record.since), record.id);

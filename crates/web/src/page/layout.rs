@@ -45,7 +45,7 @@ impl Layout {
         Self { title: title.into(), current, script: "times.js", preview: None, feed: None, settings, logo }
     }
 
-    /// The same layout with an Atom feed at this address, below the base path.
+    /// Adds an Atom feed at this address, below the base path.
     pub fn with_feed(self, address: &str) -> Self {
         let feed = Some(format!("{}{address}", self.base()));
         Self { feed, ..self }

@@ -334,7 +334,7 @@ fn sorts(selected: Sort) -> Vec<SortChoice> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LobbyNames;
+    use crate::ListNames;
 
     #[test]
     fn the_address_of_a_query_parses_to_the_same_query() {
@@ -346,25 +346,25 @@ mod tests {
             "ids=00000000000000000000000000000001,00000000000000000000000000000002&sort=name",
         ];
         for text in texts {
-            let query = ListQuery::parse(text, &DEFAULTS, &LobbyNames::default()).unwrap();
+            let query = ListQuery::parse(text, &DEFAULTS, &ListNames::default()).unwrap();
             let written = href(&query, false);
             let parsed = ListQuery::parse(
                 written.trim_start_matches("/").trim_start_matches('?'),
                 &DEFAULTS,
-                &LobbyNames::default(),
+                &ListNames::default(),
             )
             .unwrap();
             assert_eq!(parsed, query, "{text} {written}");
         }
         assert_eq!(
-            href(&ListQuery::parse("q=&sort=-players&page=1", &DEFAULTS, &LobbyNames::default()).unwrap(), false),
+            href(&ListQuery::parse("q=&sort=-players&page=1", &DEFAULTS, &ListNames::default()).unwrap(), false),
             "/"
         );
     }
 
     #[test]
     fn a_click_on_the_heading_of_the_current_order_reverses_it() {
-        let query = ListQuery::parse("q=x&page=4", &DEFAULTS, &LobbyNames::default()).unwrap();
+        let query = ListQuery::parse("q=x&page=4", &DEFAULTS, &ListNames::default()).unwrap();
         let heading = |query: &ListQuery, column| {
             let (name, class, first) = ORDERS.iter().find(|(_, _, first)| first.column == column).unwrap();
             let heading = Heading::new(name, class, *first, query, &|query| href(query, false));
@@ -379,7 +379,7 @@ mod tests {
     #[test]
     fn the_page_shows_its_range_and_the_pages_around_it() {
         let range = |text: &str, total, count| {
-            let query = ListQuery::parse(text, &DEFAULTS, &LobbyNames::default()).unwrap();
+            let query = ListQuery::parse(text, &DEFAULTS, &ListNames::default()).unwrap();
             let range = PageRange::new(&query, total, count, &|query| href(query, false));
             (range.label(), range.previous, range.next)
         };

@@ -18,7 +18,7 @@ use axum::{
 };
 use rallypoint_history::Subject;
 use rallypoint_lobby::Totals;
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_wire::lobby::ListId;
 use std::{cmp::Reverse, sync::Arc};
 
 /// Maximum number of lobbies on the page: a lobby exists as soon as a server registers in it.
@@ -29,7 +29,7 @@ const MAX_LOBBIES: usize = 200;
 struct LobbiesPage {
     layout: Layout,
     /// The lobby of the page; `None` for all lobbies together.
-    lobby: Option<LobbyId>,
+    lobby: Option<ListId>,
     totals: Totals,
     history: HistorySection,
     span: Span,
@@ -39,7 +39,7 @@ struct LobbiesPage {
 }
 
 struct LobbyRow {
-    id: LobbyId,
+    id: ListId,
     name: String,
     totals: Totals,
 }
@@ -61,7 +61,7 @@ pub(super) async fn one(
     RawQuery(query): RawQuery,
 ) -> Result<Response, PageError> {
     let unknown = || Problem::not_found("there is no lobby of this name or UUID");
-    let id: LobbyId = state.settings().names.find(&id).ok_or_else(unknown)?;
+    let id: ListId = state.settings().names.find(&id).ok_or_else(unknown)?;
     let span = Span::from_query(query.as_deref());
     Ok(state.render_limiter.clone().run(client, move || one_lobby(&state, id, span)).await)
 }
@@ -73,7 +73,7 @@ fn all_lobbies(state: &AppState, span: Span, headers: &HeaderMap) -> Response {
     let mut lobbies: Vec<_> = snapshot.lobbies().iter().collect();
     lobbies.sort_by_key(|(id, totals)| (Reverse((totals.players, totals.servers)), **id));
     lobbies.truncate(MAX_LOBBIES);
-    let row = |(id, totals): (&LobbyId, &Totals)| LobbyRow { id: *id, name: name(id, &settings), totals: *totals };
+    let row = |(id, totals): (&ListId, &Totals)| LobbyRow { id: *id, name: name(id, &settings), totals: *totals };
     let lobbies = lobbies.into_iter().map(row).collect();
     let layout = Layout::new(state, "Lobbies", "/lobbies").with_script("lobbies.js").with_feed("/feed.atom");
     let totals = snapshot.totals();
@@ -81,7 +81,7 @@ fn all_lobbies(state: &AppState, span: Span, headers: &HeaderMap) -> Response {
     page(StatusCode::OK, &LobbiesPage { layout, lobby: None, totals, history, span, lobbies, mirrors })
 }
 
-fn one_lobby(state: &AppState, id: LobbyId, span: Span) -> Result<Response, PageError> {
+fn one_lobby(state: &AppState, id: ListId, span: Span) -> Result<Response, PageError> {
     let history = HistorySection::read(state, Subject::Lobby(id), span);
     let snapshot = state.live.snapshot();
     let settings = state.settings();
@@ -99,6 +99,6 @@ fn one_lobby(state: &AppState, id: LobbyId, span: Span) -> Result<Response, Page
     Ok(page(StatusCode::OK, &LobbiesPage { layout, lobby: Some(id), totals, history, span, lobbies, mirrors: None }))
 }
 
-fn name(id: &LobbyId, settings: &WebSettings) -> String {
+fn name(id: &ListId, settings: &WebSettings) -> String {
     settings.names.name(id).map_or_else(|| id.to_string(), Into::into)
 }

@@ -3,6 +3,7 @@
 use super::layout::site_url;
 use crate::{WebSettings, state::AppState};
 use axum::http::HeaderMap;
+use rallypoint_lobby_proto::doors::LOBBY;
 use std::{fmt, net::SocketAddr};
 
 /// Host name of this lobby as the visitor knows it, with the lobby's port if it is not the default one.
@@ -19,7 +20,7 @@ impl LobbyHost {
             Some((host, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => host,
             _ => authority,
         };
-        let port = state.lobby.local_addrs().lobby.first().map(SocketAddr::port);
+        let port = state.lobby.local_addrs()[&LOBBY].first().map(SocketAddr::port);
         Self { host: host.to_owned(), port: port.filter(|port| *port != rallypoint_wire::lobby::PORT) }
     }
 }

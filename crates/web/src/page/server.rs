@@ -19,7 +19,7 @@ use axum::{
 use rallypoint_history::{EventKind, Subject};
 use rallypoint_lobby::{ServerRecord, unix_now};
 use rallypoint_lobby_proto::PublicId;
-use rallypoint_query::lobby_names;
+use rallypoint_query::list_names;
 use rallypoint_query_proto::ServerInfo;
 use std::{net::SocketAddr, sync::Arc};
 
@@ -190,7 +190,7 @@ struct JoinCommand {
 
 /// The command that joins a server, if it is such a room.
 fn join_command(row: &ServerRecord) -> Option<JoinCommand> {
-    let is_room = lobby_names::ROOMS.parse() == Ok(row.lobby);
+    let is_room = list_names::ROOMS.parse() == Ok(row.lobby);
     let address = row.addresses().next().filter(|_| is_room)?;
     let key = row.table().into_iter().find(|(key, _)| key == "x-session-key").map(|(_, value)| value);
     let key = key.filter(|key| key.len() == 64 && key.bytes().all(|digit| digit.is_ascii_hexdigit()));

@@ -37,7 +37,7 @@ impl<'a> ServerRow<'a> {
         Self { row, settings, now, trend: None, country: None }
     }
 
-    /// The same row with its last 24 hours, and with its country if the operator has given a database of them.
+    /// Adds the last 24 hours, and the country if the operator has given a database of countries.
     pub fn with_details(self, trends: &'a Trends, files: &'a SiteFiles) -> Self {
         let trend = trends.get(self.row.id).filter(|trend| trend.is_drawable());
         let countries = files.countries.as_ref();

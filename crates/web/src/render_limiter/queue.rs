@@ -1,16 +1,16 @@
-//! The order in which waiting requests are rendered.
+//! The order in which waiting requests are rendered: sites take turns, and those that have paused go first.
 //!
-//! A site (IPv4 /24, IPv6 /48) that has used less rendering time recently goes first, and of one site the customer (IPv4 address,
-//! IPv6 /56) that has used less. A client that sends as many requests as it may waits behind one that sends a few, and a network
-//! of such clients behind all others. Every second turn goes to the site, and of one site the customer, that was served longest
-//! ago: otherwise a visitor that has browsed for a while would wait until each of many new sites has used as much as that.
+//! The site (IPv4 /24, IPv6 /48) that was served longest ago goes first, and of one site the customer (IPv4 address, IPv6 /56) that
+//! was served longest ago. A client that sends as many requests as it may waits behind one that sends a few, and a network of such
+//! clients has the turns of one site.
 //!
-//! Shares alone do not protect a visitor from many sites: a hundred of them that always have a request waiting get as little each
-//! as a person uses. The pause distinguishes them: a person reads a page before the next request. So requests of sites that
-//! have paused go first, whatever they have used. A site that pauses as a person does, but on purpose, gains no more than a person.
+//! Turns alone do not protect a visitor from many sites: a hundred of them that always have a request waiting get as many turns
+//! each as a person. The pause distinguishes them: a person reads a page before the next request. So requests of sites that have
+//! paused go first. A site that pauses as a person does, but on purpose, gains no more than a person.
 
 use rallypoint_limit::{Customer, Site};
 use std::{
+    cmp::Reverse,
     collections::HashMap,
     hash::Hash,
     net::IpAddr,
@@ -20,23 +20,14 @@ use std::{
 /// Maximum number of requests that wait.
 const MAX_WAITING: usize = 64;
 
-/// Time after which used time counts half.
-const HALF_LIFE: Duration = Duration::from_secs(4);
-
 /// Time without a request after which the next one of a site goes first.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Maximum number of consecutive turns that go to sites that have paused: the next one is shared by all.
 const MAX_AFTER_PAUSE: u32 = 4;
 
-/// Maximum number of sites, and of customers, whose used time is remembered.
+/// Maximum number of sites, and of customers, whose last turn is remembered.
 const MAX_REMEMBERED: usize = 4_096;
-
-/// Cost of a response in seconds that is assumed before the first one was measured.
-const FIRST_COST: f64 = 0.005;
-
-/// Weight of the latest response in the average cost.
-const COST_WEIGHT: f64 = 0.1;
 
 /// Waiting requests.
 #[derive(Debug)]
@@ -44,12 +35,8 @@ pub(super) struct RenderQueue<T> {
     waiting: Vec<Waiting<T>>,
     /// Number of the next request.
     next: u64,
-    sites: UsedTime<Site>,
-    customers: UsedTime<Customer>,
-    /// Average cost of a response in seconds.
-    cost: f64,
-    /// Whether the next shared turn goes to the site that was served longest ago.
-    is_by_age: bool,
+    sites: LastTurns<Site>,
+    customers: LastTurns<Customer>,
     /// Number of consecutive turns that went to sites that had paused.
     after_pause: u32,
 }
@@ -63,18 +50,14 @@ struct Waiting<T> {
     is_after_pause: bool,
 }
 
-/// Rendering time in seconds that was charged in advance, and is corrected when a response is rendered.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Charge(f64);
-
-/// Seconds used recently, by site or customer.
+/// When a site or customer was served or refused last.
 #[derive(Debug)]
-struct UsedTime<K>(HashMap<K, (f64, Instant)>);
+struct LastTurns<K>(HashMap<K, Instant>);
 
 impl<T> Default for RenderQueue<T> {
     fn default() -> Self {
-        let (sites, customers) = (UsedTime(HashMap::new()), UsedTime(HashMap::new()));
-        Self { waiting: Vec::new(), next: 0, sites, customers, cost: FIRST_COST, is_by_age: false, after_pause: 0 }
+        let (sites, customers) = (LastTurns(HashMap::new()), LastTurns(HashMap::new()));
+        Self { waiting: Vec::new(), next: 0, sites, customers, after_pause: 0 }
     }
 }
 
@@ -87,7 +70,8 @@ impl<T> RenderQueue<T> {
         self.waiting.retain(|waiting| is_kept(&waiting.item));
     }
 
-    /// Adds a request. If too many wait, the one that would be rendered last is removed and returned; it may be the new one.
+    /// Adds a request. If too many wait, the last one of the site that has most of them is removed and returned; it may be the new
+    /// one.
     pub fn push(&mut self, ip: IpAddr, item: T, now: Instant) -> Option<T> {
         let is_after_pause = self.has_paused(Site::of(ip), now);
         self.waiting.push(Waiting { item, number: self.next, ip, is_after_pause });
@@ -95,121 +79,77 @@ impl<T> RenderQueue<T> {
         if self.waiting.len() <= MAX_WAITING {
             return None;
         }
-        // The time that clients will have used when all their waiting requests are rendered.
-        let mut sites = HashMap::<Site, f64>::new();
-        let mut customers = HashMap::<Customer, f64>::new();
+        let mut sites = HashMap::<Site, usize>::new();
+        let mut customers = HashMap::<Customer, usize>::new();
         for Waiting { ip, .. } in &self.waiting {
-            let (site, customer) = (Site::of(*ip), Customer::of(*ip));
-            *sites.entry(site).or_insert_with(|| self.sites.get(&site, now)) += self.cost;
-            *customers.entry(customer).or_insert_with(|| self.customers.get(&customer, now)) += self.cost;
+            *sites.entry(Site::of(*ip)).or_default() += 1;
+            *customers.entry(Customer::of(*ip)).or_default() += 1;
         }
-        let used = |waiting: &Waiting<T>| (sites[&Site::of(waiting.ip)], customers[&Customer::of(waiting.ip)]);
-        let last = (0..self.waiting.len()).max_by(|&one, &other| {
-            let (one, other) = (&self.waiting[one], &self.waiting[other]);
-            let (of_one, of_other) = (used(one), used(other));
-            let by_use = of_one.0.total_cmp(&of_other.0).then(of_one.1.total_cmp(&of_other.1));
-            other.is_after_pause.cmp(&one.is_after_pause).then(by_use).then(one.number.cmp(&other.number))
+        let last = (0..self.waiting.len()).max_by_key(|&index| {
+            let Waiting { ip, number, is_after_pause, .. } = self.waiting[index];
+            (!is_after_pause, sites[&Site::of(ip)], customers[&Customer::of(ip)], number)
         })?;
         let refused = self.waiting.swap_remove(last);
         // A request that is refused is no pause.
-        self.add(refused.ip, 0.0, now);
+        self.record_turn(refused.ip, now);
         Some(refused.item)
     }
 
     /// Whether a site has no other request, and has had none for a while.
     pub fn has_paused(&self, site: Site, now: Instant) -> bool {
-        self.sites.served(&site).is_none_or(|at| now.saturating_duration_since(at) >= PAUSE)
+        self.sites.get(&site).is_none_or(|at| now.saturating_duration_since(at) >= PAUSE)
             && !self.waiting.iter().any(|waiting| Site::of(waiting.ip) == site)
     }
 
     /// Removes the request that is to be rendered next, with the address of its client, and whether its site had paused. Without a
     /// shared turn only such requests are eligible.
     pub fn pop(&mut self, has_shared_turn: bool, now: Instant) -> Option<(IpAddr, T, bool)> {
-        let after_pause = (0..self.waiting.len())
+        let first_after_pause = (0..self.waiting.len())
             .filter(|&index| self.waiting[index].is_after_pause)
             .filter(|_| !has_shared_turn || self.after_pause < MAX_AFTER_PAUSE)
             .min_by_key(|&index| self.waiting[index].number);
-        let next = match after_pause {
+        let next = match first_after_pause {
             Some(next) => {
                 self.after_pause += 1;
                 next
             }
             None if has_shared_turn => {
                 self.after_pause = 0;
-                self.next_shared(now)?
+                (0..self.waiting.len()).min_by_key(|&index| {
+                    let Waiting { ip, number, .. } = self.waiting[index];
+                    (self.sites.get(&Site::of(ip)), self.customers.get(&Customer::of(ip)), number)
+                })?
             }
             None => return None,
         };
         let Waiting { item, ip, is_after_pause, .. } = self.waiting.swap_remove(next);
+        self.record_turn(ip, now);
         Some((ip, item, is_after_pause))
     }
 
-    /// Index of the request whose site has used least, or was served longest ago.
-    fn next_shared(&mut self, now: Instant) -> Option<usize> {
-        let next = (0..self.waiting.len()).min_by(|&one, &other| {
-            let (one, other) = (&self.waiting[one], &self.waiting[other]);
-            let order = if self.is_by_age {
-                let served = |Waiting { ip, .. }: &Waiting<T>| {
-                    (self.sites.served(&Site::of(*ip)), self.customers.served(&Customer::of(*ip)))
-                };
-                served(one).cmp(&served(other))
-            } else {
-                let site = |waiting: &Waiting<T>| self.sites.get(&Site::of(waiting.ip), now);
-                let customer = |waiting: &Waiting<T>| self.customers.get(&Customer::of(waiting.ip), now);
-                site(one).total_cmp(&site(other)).then_with(|| customer(one).total_cmp(&customer(other)))
-            };
-            order.then(one.number.cmp(&other.number))
-        })?;
-        self.is_by_age = !self.is_by_age;
-        Some(next)
-    }
-
-    /// Charges a client with the average cost of a response, when it starts to be rendered.
-    pub fn charge(&mut self, ip: IpAddr, now: Instant) -> Charge {
-        self.add(ip, self.cost, now);
-        Charge(self.cost)
-    }
-
-    /// Corrects a charge when the cost of the response is known.
-    pub fn settle(&mut self, ip: IpAddr, charge: Charge, cost: Duration, now: Instant) {
-        let cost = cost.as_secs_f64();
-        self.add(ip, cost - charge.0, now);
-        self.cost += (cost - self.cost) * COST_WEIGHT;
-    }
-
-    fn add(&mut self, ip: IpAddr, seconds: f64, now: Instant) {
-        self.sites.add(Site::of(ip), seconds, now);
-        self.customers.add(Customer::of(ip), seconds, now);
+    /// Records that a request of a client begins or ends to be rendered, or is refused.
+    pub fn record_turn(&mut self, ip: IpAddr, now: Instant) {
+        self.sites.set(Site::of(ip), now);
+        self.customers.set(Customer::of(ip), now);
     }
 }
 
-impl<K: Eq + Hash> UsedTime<K> {
-    fn get(&self, key: &K, now: Instant) -> f64 {
-        self.0.get(key).map_or(0.0, |used| decayed(*used, now))
+impl<K: Eq + Hash> LastTurns<K> {
+    /// `None`, which comes first, if it is not remembered.
+    fn get(&self, key: &K) -> Option<Instant> {
+        self.0.get(key).copied()
     }
 
-    /// When it was served last; `None`, which comes first, if that is not remembered.
-    fn served(&self, key: &K) -> Option<Instant> {
-        self.0.get(key).map(|(_, at)| *at)
-    }
-
-    fn add(&mut self, key: K, seconds: f64, now: Instant) {
+    fn set(&mut self, key: K, now: Instant) {
         if self.0.len() >= MAX_REMEMBERED && !self.0.contains_key(&key) {
-            // Those that have used little are forgotten first.
-            let mut used: Vec<f64> = self.0.values().map(|used| decayed(*used, now)).collect();
-            let middle = used.len() / 2;
-            let (_, median, _) = used.select_nth_unstable_by(middle, f64::total_cmp);
+            // Visitors that were served longest ago are forgotten: they are the next ones, remembered or not.
+            let mut turns: Vec<_> = self.0.values().map(|at| Reverse(*at)).collect();
+            let (_, Reverse(median), _) = turns.select_nth_unstable(MAX_REMEMBERED / 2);
             let median = *median;
-            self.0.retain(|_, used| decayed(*used, now) > median);
+            self.0.retain(|_, at| *at > median);
         }
-        let used = self.0.entry(key).or_insert((0.0, now));
-        *used = ((decayed(*used, now) + seconds).max(0.0), now);
+        self.0.insert(key, now);
     }
-}
-
-fn decayed((seconds, at): (f64, Instant), now: Instant) -> f64 {
-    let age = now.saturating_duration_since(at).as_secs_f64() / HALF_LIFE.as_secs_f64();
-    seconds * (-age).exp2()
 }
 
 #[cfg(test)]
@@ -226,14 +166,13 @@ mod tests {
     /// Renders the next request, and returns it.
     fn render(queue: &mut RenderQueue<&'static str>, now: &mut Instant) -> Option<&'static str> {
         let (ip, item, _) = queue.pop(true, *now)?;
-        let charge = queue.charge(ip, *now);
         *now += COST;
-        queue.settle(ip, charge, COST, *now);
+        queue.record_turn(ip, *now);
         Some(item)
     }
 
     #[test]
-    fn a_visitor_goes_before_a_network_that_has_used_more() {
+    fn a_visitor_goes_before_a_network_that_was_served_more_often() {
         let mut queue = RenderQueue::default();
         let mut now = Instant::now();
         for number in 0..40 {
@@ -250,7 +189,7 @@ mod tests {
         }
     }
 
-    /// New sites have used nothing, and would all go first until each has used as much as the visitor.
+    /// Sites that are new go first once, not until each was served as often as the visitor.
     #[test]
     fn a_visitor_who_has_browsed_for_a_while_waits_for_one_turn_of_each_new_site() {
         const SITES: u32 = 60;
@@ -269,9 +208,8 @@ mod tests {
         while let Some((ip, item, _)) = queue.pop(true, now)
             && item == "attack"
         {
-            let charge = queue.charge(ip, now);
             now += COST;
-            queue.settle(ip, charge, COST, now);
+            queue.record_turn(ip, now);
             // It has the next request ready.
             queue.push(ip, "attack", now);
             turns += 1;
@@ -315,9 +253,8 @@ mod tests {
                     refused.extend(last.map(|last| (now + PAUSE / 2, last)));
                 }
                 let (ip, served, _) = queue.pop(true, now).unwrap();
-                let charge = queue.charge(ip, now);
                 now += COST;
-                queue.settle(ip, charge, COST, now);
+                queue.record_turn(ip, now);
                 if served == VISITOR {
                     assert!(turns.take() <= Some(1), "{sites} sites, visit {visits}");
                     visits += 1;
@@ -382,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn used_time_is_forgotten_and_bounded() {
+    fn the_memory_of_turns_is_bounded() {
         let mut queue = RenderQueue::default();
         let mut now = Instant::now();
         for number in 0..2 * MAX_REMEMBERED as u32 {
@@ -391,7 +328,6 @@ mod tests {
             render(&mut queue, &mut now);
         }
         assert!(queue.sites.0.len() <= MAX_REMEMBERED && queue.customers.0.len() <= MAX_REMEMBERED);
-        let used = queue.sites.get(&Site::of(ip("9.1.1.0")), now);
-        assert!(used < 0.001, "{used}");
+        assert_eq!(queue.sites.get(&Site::of(ip("9.1.1.0"))), None, "the oldest are forgotten");
     }
 }

@@ -1,5 +1,6 @@
 //! The state of a connection that its task shares with the limits it counts towards.
 
+use rallypoint_limit::{Activity, Evictable, Phase};
 use std::{
     sync::atomic::{
         AtomicBool, AtomicU8, AtomicU64,
@@ -8,20 +9,6 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::sync::Notify;
-
-/// The activity of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub(crate) enum Phase {
-    /// It has not completed a request yet.
-    New,
-    /// Its last response is sent, and it has no next request.
-    Idle,
-    /// The last bytes of its response are on their way to the system.
-    Ending,
-    /// A request is being answered.
-    Busy,
-}
 
 /// A connection: its phase, its last progress, and the means to close it from another task. It is an extension of every
 /// request.
@@ -49,20 +36,6 @@ impl Connection {
         }
     }
 
-    pub fn phase(&self) -> Phase {
-        match self.phase.load(Relaxed) {
-            0 => Phase::New,
-            1 => Phase::Idle,
-            2 => Phase::Ending,
-            _ => Phase::Busy,
-        }
-    }
-
-    /// Last change of the phase, or last write that the system accepted.
-    pub fn progress_at(&self) -> Instant {
-        self.opened + Duration::from_micros(self.progress.load(Relaxed))
-    }
-
     /// Records that a request has arrived.
     pub fn start_response(&self) {
         self.set_phase(Phase::Busy);
@@ -76,9 +49,7 @@ impl Connection {
     /// Records that the system has accepted all bytes so far.
     pub fn flushed(&self) {
         self.flushes.fetch_add(1, Relaxed);
-        if self.phase() == Phase::Ending {
-            self.change_phase(Phase::Ending, Phase::Idle);
-        }
+        self.change_phase(Phase::Ending, Phase::Idle);
     }
 
     /// Number of times that the system has accepted all bytes: what was given to the connection before the number changed is no
@@ -90,13 +61,6 @@ impl Connection {
     /// Records that the system has accepted some bytes.
     pub fn record_progress(&self, now: Instant) {
         self.progress.store(now.saturating_duration_since(self.opened).as_micros() as u64, Relaxed);
-    }
-
-    /// Closes the connection: its task ends, and what the client has not received is discarded.
-    pub fn evict(&self) {
-        if !self.is_evicted.swap(true, AcqRel) {
-            self.evicted.notify_one();
-        }
     }
 
     pub fn is_evicted(&self) -> bool {
@@ -116,6 +80,22 @@ impl Connection {
     fn change_phase(&self, from: Phase, to: Phase) {
         if self.phase.compare_exchange(from as u8, to as u8, Relaxed, Relaxed).is_ok() {
             self.record_progress(Instant::now());
+        }
+    }
+}
+
+impl Evictable for Connection {
+    fn activity(&self) -> Activity {
+        let phase = self.phase.load(Relaxed);
+        let known = [Phase::New, Phase::Idle, Phase::Ending].into_iter().find(|known| *known as u8 == phase);
+        let progress_at = self.opened + Duration::from_micros(self.progress.load(Relaxed));
+        Activity { phase: known.unwrap_or(Phase::Busy), progress_at }
+    }
+
+    /// Closes the connection: its task ends, and what the client has not received is discarded.
+    fn evict(&self) {
+        if !self.is_evicted.swap(true, AcqRel) {
+            self.evicted.notify_one();
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::middleware::ClientAddr;
 use rallypoint_history::{History, HistoryOptions};
-use rallypoint_lobby::{LobbyOptions, LobbyService};
+use rallypoint_lobby::{DoorAddrs, LobbyOptions, LobbyService};
 use std::net::{IpAddr, Ipv4Addr};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -52,7 +52,7 @@ async fn every_expensive_request_waits_for_its_turn() {
     let dir = tempfile::tempdir().unwrap();
     let history = History::start(HistoryOptions::new(dir.path().join("history.db"))).unwrap();
     let any = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
-    let lobby = LobbyOptions { listen: any.clone(), legacy: Vec::new(), ..LobbyOptions::default() };
+    let lobby = LobbyOptions { doors: DoorAddrs::lobby(any.clone()), ..LobbyOptions::default() };
     let lobby = LobbyService::start(lobby, &tokio::runtime::Handle::current()).unwrap();
     let mut sources = WebSources::new(lobby);
     sources.history = Some(history.reader());

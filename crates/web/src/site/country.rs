@@ -1,7 +1,7 @@
 //! Countries of addresses, from a database in the format of MaxMind.
 
-use maxminddb::{MaxMindDbError, Reader, geoip2};
-use std::{net::IpAddr, path::Path};
+use maxminddb::{Reader, geoip2};
+use std::{error::Error, fs, net::IpAddr, path::Path};
 
 /// A database of countries, in memory.
 pub(crate) struct Countries(Reader<Vec<u8>>);
@@ -16,8 +16,8 @@ pub(crate) struct Country<'a> {
 }
 
 impl Countries {
-    pub fn open(path: &Path) -> Result<Self, MaxMindDbError> {
-        Reader::open_readfile(path).map(Self)
+    pub fn open(path: &Path) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        Ok(Self(Reader::from_source(fs::read(path)?)?))
     }
 
     /// The country of an address; `None` for addresses that the database does not know.

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use rallypoint_lobby::text::fold;
 use std::{
     collections::HashMap,
+    error::Error,
     hash::{DefaultHasher, Hasher},
     io,
     path::{Path, PathBuf},
@@ -36,6 +37,17 @@ pub(crate) struct SiteFiles {
     maps: HashMap<String, PathBuf>,
 }
 
+/// A file of the operator that cannot be read.
+#[derive(Debug)]
+pub struct SiteFileError {
+    /// The setting that names the file, such as `web.logo`.
+    pub setting: &'static str,
+    /// The file or directory.
+    pub path: PathBuf,
+    /// The reason: an [`io::Error`] or that of the format.
+    pub reason: Box<dyn Error + Send + Sync>,
+}
+
 /// A picture in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Picture {
@@ -48,17 +60,22 @@ pub(crate) struct Picture {
 impl SiteFiles {
     /// Reads the files. What cannot be read is logged and left out: the list is more important than its decoration.
     pub fn load(settings: &SiteSettings) -> Self {
-        let read = |path: &Option<PathBuf>| {
-            let path = path.as_deref()?;
-            Picture::read(path).inspect_err(|error| warn("the logo", path, error)).ok()
+        let (files, errors) = Self::read(settings);
+        for SiteFileError { setting, path, reason } in errors {
+            tracing::warn!(path = %path.display(), error = %reason, "cannot read {setting}; the pages do without it");
+        }
+        files
+    }
+
+    /// Reads the files, and returns those that cannot be read.
+    pub fn read(settings: &SiteSettings) -> (Self, Vec<SiteFileError>) {
+        let mut errors = Vec::new();
+        let files = Self {
+            logo: read(&mut errors, "web.logo", &settings.logo, Picture::read),
+            maps: read(&mut errors, "web.maps", &settings.maps, list_maps).unwrap_or_default(),
+            countries: read(&mut errors, "web.geoip", &settings.geoip, Countries::open),
         };
-        let maps = settings.maps.as_deref().map(|path| {
-            list_maps(path).inspect_err(|error| warn("the folder of map pictures", path, error)).unwrap_or_default()
-        });
-        let countries = settings.geoip.as_deref().and_then(|path| {
-            Countries::open(path).inspect_err(|error| warn("the database of countries", path, error)).ok()
-        });
-        Self { logo: read(&settings.logo), maps: maps.unwrap_or_default(), countries }
+        (files, errors)
     }
 
     /// The file name of the picture of a map, for its address.
@@ -108,8 +125,14 @@ fn content_type(path: &Path) -> Option<HeaderValue> {
     Some(HeaderValue::from_static(content_type))
 }
 
-fn warn(what: &str, path: &Path, error: &dyn std::fmt::Display) {
-    tracing::warn!(path = %path.display(), %error, "cannot read {what}; the pages do without it");
+fn read<T, E: Into<Box<dyn Error + Send + Sync>>>(
+    errors: &mut Vec<SiteFileError>,
+    setting: &'static str,
+    path: &Option<PathBuf>,
+    read: impl FnOnce(&Path) -> Result<T, E>,
+) -> Option<T> {
+    let path = path.as_deref()?;
+    read(path).map_err(|error| errors.push(SiteFileError { setting, path: path.into(), reason: error.into() })).ok()
 }
 
 #[cfg(test)]

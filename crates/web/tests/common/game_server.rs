@@ -23,7 +23,7 @@ pub fn info(name: &str, players: u16) -> ServerInfo {
 
 /// Binds a socket and replies in both protocols until the process ends.
 pub fn respond(bind_addr: &str, info: &ServerInfo) -> SocketAddr {
-    let config = ResponderConfig { bloodmasters: true, session: true, ..ResponderConfig::default() };
+    let config = ResponderConfig::default();
     let mut responder = Responder::new(config, 7, info).unwrap();
     reply_with(bind_addr, move |from, datagram| {
         let now = Instant::now();

@@ -5,9 +5,9 @@ pub mod browser;
 pub mod game_server;
 pub mod schema;
 
-use rallypoint_lobby::{LobbyOptions, LobbyService};
+use rallypoint_lobby::{DoorAddrs, LobbyOptions, LobbyService};
 use rallypoint_web::{WebOptions, WebService, WebSources};
-use rallypoint_wire::lobby::{LobbyId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
+use rallypoint_wire::lobby::{ListId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister};
 use serde_json::Value;
 use std::{
     io::{BufRead, BufReader, Write},
@@ -18,7 +18,7 @@ use std::{
 /// Maximum time to wait for an expected event. Waiting ends with the event, so that this can be generous.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-pub const LOBBY: LobbyId = LobbyId::GANG_GARRISON_2;
+pub const LOBBY: ListId = ListId::GANG_GARRISON_2;
 
 /// A running lobby and its web server.
 pub struct Site {
@@ -63,13 +63,17 @@ impl Site {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let any = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
         let (lobby, web) = runtime.block_on(async {
-            let lobby = LobbyOptions { listen: any.clone(), legacy: Vec::new(), ..lobby };
+            let lobby = LobbyOptions { doors: DoorAddrs::lobby(any.clone()), ..lobby };
             let lobby = LobbyService::start(lobby, &tokio::runtime::Handle::current()).unwrap();
             let mut sources = WebSources::new(lobby.clone());
             configure(&mut sources);
             (lobby, WebService::start(WebOptions { listen: any, ..options }, sources).unwrap())
         });
         Self { lobby, web, runtime, socket: UdpSocket::bind("127.0.0.1:0").unwrap() }
+    }
+
+    pub fn lobby_addr(&self) -> SocketAddr {
+        self.lobby.local_addrs()[&rallypoint_lobby_proto::doors::LOBBY][0]
     }
 
     pub fn addr(&self) -> SocketAddr {
@@ -88,7 +92,7 @@ impl Site {
     }
 
     pub fn send(&self, datagram: &[u8]) {
-        self.socket.send_to(datagram, self.lobby.local_addrs().lobby[0]).unwrap();
+        self.socket.send_to(datagram, self.lobby_addr()).unwrap();
     }
 
     pub fn get(&self, path: &str) -> Response {
@@ -135,7 +139,7 @@ impl Site {
 #[derive(Clone, Copy, Debug)]
 pub struct Server<'a> {
     pub number: u8,
-    pub lobby: LobbyId,
+    pub lobby: ListId,
     pub name: &'a [u8],
     pub occupancy: Occupancy,
     pub keys: &'a [(&'a [u8], &'a [u8])],

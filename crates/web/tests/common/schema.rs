@@ -124,7 +124,7 @@ fn matches_pattern(pattern: &str, text: &str) -> bool {
 fn is_format(format: &str, text: &str) -> bool {
     match format {
         "date-time" => text.ends_with('Z') && rallypoint_history::export::parse_time(text).is_ok(),
-        "uuid" => text.parse::<rallypoint_wire::lobby::LobbyId>().is_ok(),
+        "uuid" => text.parse::<rallypoint_wire::lobby::ListId>().is_ok(),
         "int32" | "int64" | "double" => true,
         unknown => panic!("unsupported format {unknown}"),
     }

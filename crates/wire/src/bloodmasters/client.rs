@@ -53,7 +53,7 @@ impl<'a> Clients<'a> {
         self.bytes
     }
 
-    /// The same records, with the number of records as the number of clients.
+    /// Sets the number of clients to the number of records.
     pub(super) fn with_own_count(self) -> Self {
         // Records are parsed from a reply or come from a `ClientsBuf`, and both count them in 8 bits.
         Self { bytes: self.bytes, count: self.iter().count() as u8 }

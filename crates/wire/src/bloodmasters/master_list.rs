@@ -7,10 +7,10 @@
 //!   -> 192.0.2.7:6969                                        one server per line: `servers`, `emit_servers`
 //! ```
 
-mod ban_pattern;
+mod address_pattern;
 mod request;
 
-pub use ban_pattern::BanPattern;
+pub use address_pattern::AddressPattern;
 pub use request::{Request, Update};
 
 use crate::{Writer, lobby::Endpoint};
@@ -47,8 +47,8 @@ pub fn servers(list: &[u8]) -> Servers<'_> {
 
 /// Iterates over the bans in the reply to an announcement, as leniently as [`servers`].
 #[must_use]
-pub fn bans(answer: &[u8]) -> BanPatterns<'_> {
-    BanPatterns(Lines { rest: answer, skipped: 0 })
+pub fn bans(answer: &[u8]) -> AddressPatterns<'_> {
+    AddressPatterns(Lines { rest: answer, skipped: 0 })
 }
 
 /// Appends a list of servers, one per line.
@@ -59,7 +59,7 @@ pub fn emit_servers<A: Into<IpAddr> + Copy>(servers: impl IntoIterator<Item = En
 }
 
 /// Appends a list of bans, one per line.
-pub fn emit_bans(bans: impl IntoIterator<Item = BanPattern>, out: &mut Vec<u8>) {
+pub fn emit_bans(bans: impl IntoIterator<Item = AddressPattern>, out: &mut Vec<u8>) {
     emit_lines(bans, out);
 }
 
@@ -76,7 +76,7 @@ pub struct Servers<'a>(Lines<'a>);
 
 /// Iterator over the bans in a reply: see [`bans`].
 #[derive(Clone, Debug)]
-pub struct BanPatterns<'a>(Lines<'a>);
+pub struct AddressPatterns<'a>(Lines<'a>);
 
 impl Servers<'_> {
     /// Number of lines so far that were not servers.
@@ -86,7 +86,7 @@ impl Servers<'_> {
     }
 }
 
-impl BanPatterns<'_> {
+impl AddressPatterns<'_> {
     /// Number of lines so far that were not bans.
     #[must_use]
     pub const fn skipped(&self) -> usize {
@@ -105,10 +105,10 @@ impl Iterator for Servers<'_> {
     }
 }
 
-impl Iterator for BanPatterns<'_> {
-    type Item = BanPattern;
+impl Iterator for AddressPatterns<'_> {
+    type Item = AddressPattern;
 
-    fn next(&mut self) -> Option<BanPattern> {
+    fn next(&mut self) -> Option<AddressPattern> {
         self.0.next_parsed(|line| line.parse().ok())
     }
 }
@@ -184,7 +184,7 @@ mod tests {
     fn l17_one_ban_per_line() {
         let answer = b"192.0.2.7\n198.51.*.*\n";
         let mut read = bans(b"192.0.2.7\r\n\r\nsorry\r\n198.51.*.* \r\n");
-        let found: Vec<BanPattern> = read.by_ref().collect();
+        let found: Vec<AddressPattern> = read.by_ref().collect();
         assert_eq!((found.len(), read.skipped()), (2, 1));
         let mut again = Vec::new();
         emit_bans(found, &mut again);

@@ -130,7 +130,7 @@ impl<'a> Reply<'a> {
         Echo::RANGE.end + self.info.size() + rules + self.clients.as_bytes().len() + build
     }
 
-    /// The same reply to another query.
+    /// Replaces the echo: the reply to another query.
     #[must_use]
     pub const fn with_echo(mut self, echo: Echo) -> Self {
         self.echo = echo;

@@ -87,7 +87,7 @@ macro_rules! public_uuid {
 
 public_uuid! {
     /// Identifies a lobby ("community scope"): a game and its mods. Any UUID is accepted; some have known names.
-    LobbyId
+    ListId
 }
 
 public_uuid! {
@@ -95,7 +95,7 @@ public_uuid! {
     ProtocolId
 }
 
-impl LobbyId {
+impl ListId {
     /// Gang Garrison 2 and its mods.
     pub const GANG_GARRISON_2: Self =
         Self([0x1c, 0xcf, 0x16, 0xb1, 0x43, 0x6d, 0x85, 0x6f, 0x50, 0x4d, 0xcc, 0x1a, 0xf3, 0x06, 0xaa, 0xa7]);
@@ -118,9 +118,9 @@ mod tests {
     #[test]
     fn public_ids_parse_their_own_display() {
         let text = "1ccf16b1-436d-856f-504d-cc1af306aaa7";
-        assert_eq!(LobbyId::GANG_GARRISON_2.to_string(), text);
-        assert_eq!(text.parse(), Ok(LobbyId::GANG_GARRISON_2));
-        assert_eq!(format!("{:?}", LobbyId::GANG_GARRISON_2), format!("LobbyId({text})"));
+        assert_eq!(ListId::GANG_GARRISON_2.to_string(), text);
+        assert_eq!(text.parse(), Ok(ListId::GANG_GARRISON_2));
+        assert_eq!(format!("{:?}", ListId::GANG_GARRISON_2), format!("ListId({text})"));
         assert!("1ccf16b1".parse::<ProtocolId>().is_err());
     }
 }

@@ -7,7 +7,7 @@
 //!           + 4  Server list, a block each
 //! ```
 
-use super::{ListBlock, LobbyId, block::checked_length, registration::hex};
+use super::{ListBlock, ListId, block::checked_length, registration::hex};
 use crate::{DecodeError, DecodeErrorKind, Reader, Writer, counted::counted};
 use alloc::vec::Vec;
 
@@ -17,7 +17,7 @@ const LIST: [u8; 16] = hex(b"297d0df4430cbf61640a640897eaef57");
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListRequest {
     /// The requested lobby.
-    pub lobby_id: LobbyId,
+    pub list_id: ListId,
 }
 
 impl ListRequest {
@@ -30,14 +30,14 @@ impl ListRequest {
         if *reader.array("list protocol")? != LIST {
             return Err(DecodeError::new("list protocol", DecodeErrorKind::Unknown));
         }
-        Ok(Self { lobby_id: LobbyId::from_bytes(*reader.array("lobby ID")?) })
+        Ok(Self { list_id: ListId::from_bytes(*reader.array("lobby ID")?) })
     }
 
     /// Appends the request.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let mut writer = Writer::new(out);
         writer.bytes(&LIST);
-        writer.bytes(self.lobby_id.as_bytes());
+        writer.bytes(self.list_id.as_bytes());
     }
 }
 

@@ -14,7 +14,7 @@
 //! + 61    key/value table
 //! ```
 
-use super::{LobbyId, ProtocolId, ServerId, Table, table};
+use super::{ListId, ProtocolId, ServerId, Table, table};
 use crate::{DecodeError, DecodeErrorKind, Reader, Writer};
 use alloc::vec::Vec;
 use core::num::NonZeroU16;
@@ -41,7 +41,7 @@ pub enum Datagram<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registration<'a> {
     server_id: ServerId,
-    lobby_id: LobbyId,
+    list_id: ListId,
     transport: Transport,
     port: NonZeroU16,
     occupancy: Occupancy,
@@ -137,13 +137,13 @@ impl<'a> Registration<'a> {
     /// If the table has no `name` (L6) or a `protocol_id` that is not 16 bytes (L5).
     pub fn new(
         server_id: ServerId,
-        lobby_id: LobbyId,
+        list_id: ListId,
         transport: Transport,
         port: NonZeroU16,
         occupancy: Occupancy,
         table: Table<'a>,
     ) -> Result<Self, DecodeError> {
-        let new = Self { server_id, lobby_id, transport, port, occupancy, layout: Layout::Current, table };
+        let new = Self { server_id, list_id, transport, port, occupancy, layout: Layout::Current, table };
         require_name(table)?;
         require_protocol_id(table)?;
         Ok(new)
@@ -151,13 +151,13 @@ impl<'a> Registration<'a> {
 
     fn parse_body(mut reader: Reader<'a>) -> Result<Self, DecodeError> {
         let server_id = ServerId::from_bytes(*reader.array("server ID")?);
-        let lobby_id = LobbyId::from_bytes(*reader.array("lobby ID")?);
+        let list_id = ListId::from_bytes(*reader.array("lobby ID")?);
         let transport = Transport::parse(&mut reader)?;
         let port = NonZeroU16::new(reader.u16_be("port")?).ok_or(DecodeError::new("port", DecodeErrorKind::Zero))?;
         let occupancy = Occupancy::parse(&mut reader)?;
         let (layout, table) = parse_either_layout(reader)?;
         require_protocol_id(table)?;
-        Ok(Self { server_id, lobby_id, transport, port, occupancy, layout, table })
+        Ok(Self { server_id, list_id, transport, port, occupancy, layout, table })
     }
 
     /// Appends the datagram. Repeated keys are merged (L4).
@@ -165,7 +165,7 @@ impl<'a> Registration<'a> {
         let mut writer = Writer::new(out);
         writer.bytes(&REGISTER);
         writer.bytes(self.server_id.expose());
-        writer.bytes(self.lobby_id.as_bytes());
+        writer.bytes(self.list_id.as_bytes());
         self.transport.emit(&mut writer);
         writer.u16_be(self.port.get());
         self.occupancy.emit(&mut writer);
@@ -183,8 +183,8 @@ impl<'a> Registration<'a> {
 
     /// The lobby to be listed in.
     #[must_use]
-    pub const fn lobby_id(&self) -> LobbyId {
-        self.lobby_id
+    pub const fn list_id(&self) -> ListId {
+        self.list_id
     }
 
     /// Protocol that players connect with.

@@ -8,7 +8,7 @@
 //! registration   +48 transport   +49 port    +51 slots, players, bots, flags   +59 count   +61 table
 //! ```
 
-use super::{LobbyId, registration::PASSWORD, table};
+use super::{ListId, registration::PASSWORD, table};
 use alloc::{boxed::Box, vec::Vec};
 use core::num::NonZeroU16;
 
@@ -40,7 +40,7 @@ impl<'a> Revision<'a> {
     /// of the same server, which [`ListBlock::emit`](super::ListBlock::emit) has written. `None` if they differ in more than
     /// occupancy and values; such a datagram may be valid or not.
     #[must_use]
-    pub fn compare(datagram: &'a [u8], lobby: &LobbyId, block: &'a [u8]) -> Option<Self> {
+    pub fn compare(datagram: &'a [u8], lobby: &ListId, block: &'a [u8]) -> Option<Self> {
         let is_same = datagram.get(LOBBY_ID)? == lobby.as_bytes()
             && datagram.get(TRANSPORT)? == block.get(BLOCK_TRANSPORT)?
             && has_same_keys(block.get(BLOCK_COUNT..)?, datagram.get(COUNT..)?);
@@ -159,7 +159,7 @@ mod tests {
             table.push(key, value).unwrap();
         }
         let id = ServerId::from_bytes([1; 16]);
-        let lobby = LobbyId::GANG_GARRISON_2;
+        let lobby = ListId::GANG_GARRISON_2;
         let port = NonZeroU16::new(8_190).unwrap();
         let transport = crate::lobby::Transport::Udp;
         let mut datagram = Vec::new();
@@ -203,7 +203,7 @@ mod tests {
             (9, "longer than before", ""),
         ] {
             let datagram = registration(with_players(players), &entries(map, mode));
-            let revision = Revision::compare(&datagram, &LobbyId::GANG_GARRISON_2, &old).unwrap();
+            let revision = Revision::compare(&datagram, &ListId::GANG_GARRISON_2, &old).unwrap();
             assert_eq!(revision.port().unwrap().get(), 8_190);
             assert_eq!(*revision.block(), *parsed_block(&datagram).unwrap());
             assert_eq!(revision.block_size(), revision.block().len());
@@ -216,10 +216,10 @@ mod tests {
         let mut datagram = registration(with_players(3), &entries("a", "b"));
         let old = parsed_block(&datagram).unwrap();
         datagram[FLAGS..COUNT].copy_from_slice(&[0xff, 0xfe]);
-        let revision = Revision::compare(&datagram, &LobbyId::GANG_GARRISON_2, &old).unwrap();
+        let revision = Revision::compare(&datagram, &ListId::GANG_GARRISON_2, &old).unwrap();
         assert!(revision.is_same());
         datagram[FLAGS + 1] = 0xff;
-        let revision = Revision::compare(&datagram, &LobbyId::GANG_GARRISON_2, &old).unwrap();
+        let revision = Revision::compare(&datagram, &ListId::GANG_GARRISON_2, &old).unwrap();
         assert_eq!(*revision.block(), *parsed_block(&datagram).unwrap());
         assert!(!revision.is_same());
     }
@@ -228,7 +228,7 @@ mod tests {
     fn other_changes_are_parsed() {
         let datagram = registration(with_players(3), &entries("a", "b"));
         let old = parsed_block(&datagram).unwrap();
-        let is_revision = |datagram: &[u8]| Revision::compare(datagram, &LobbyId::GANG_GARRISON_2, &old).is_some();
+        let is_revision = |datagram: &[u8]| Revision::compare(datagram, &ListId::GANG_GARRISON_2, &old).is_some();
         let with = |change: &dyn Fn(&mut Entries)| {
             let mut entries = entries("a", "b");
             change(&mut entries);
@@ -253,7 +253,7 @@ mod tests {
             let entries = |value: u8| [(b"name".to_vec(), vec![value]), (key.to_vec(), vec![value; 16])];
             let old = parsed_block(&registration(with_players(0), &entries(1))).unwrap();
             let new = registration(with_players(0), &entries(2));
-            assert!(Revision::compare(&new, &LobbyId::GANG_GARRISON_2, &old).is_none(), "{key:?}");
+            assert!(Revision::compare(&new, &ListId::GANG_GARRISON_2, &old).is_none(), "{key:?}");
         }
     }
 
@@ -277,7 +277,7 @@ mod tests {
             {
                 *edited = byte;
             }
-            if let Some(revision) = Revision::compare(&datagram, &LobbyId::GANG_GARRISON_2, &old) {
+            if let Some(revision) = Revision::compare(&datagram, &ListId::GANG_GARRISON_2, &old) {
                 let parsed = parsed_block(&datagram);
                 prop_assert!(parsed.is_some(), "accepted, but not valid");
                 prop_assert_eq!(revision.block().into_vec(), parsed.unwrap());

@@ -3,7 +3,7 @@
 
 use bevy::{app::ScheduleRunnerPlugin, prelude::*};
 use rallypoint_session::{
-    ClientConfig, ClientEvent, EndpointConfig, PolledClient, PolledServer, ServerEvent, ServerOptions,
+    ClientEvent, ClientOptions, ONLY_CHANNEL, PolledClient, PolledServer, ServerEvent, ServerOptions,
 };
 use std::{error::Error, time::Duration};
 
@@ -36,12 +36,11 @@ impl Plugin for RallypointPlugin {
 }
 
 fn receive(mut client: ResMut<Client>, mut incoming: MessageWriter<Incoming>) {
-    let mut message = Vec::new();
     client.0.poll();
-    while let Some(event) = client.0.next_event(&mut message) {
+    while let Some(event) = client.0.next_event() {
         match event {
             ClientEvent::Connected => drop(incoming.write(Incoming::Connected)),
-            ClientEvent::Message => drop(incoming.write(Incoming::Data(message.clone()))),
+            ClientEvent::Message { bytes, .. } => drop(incoming.write(Incoming::Data(bytes.to_vec()))),
             ClientEvent::Disconnected(reason) => drop(incoming.write(Incoming::Ended(reason.to_string()))),
             ClientEvent::LoginFailed(error) => drop(incoming.write(Incoming::Ended(error.to_string()))),
             _ => {}
@@ -51,7 +50,7 @@ fn receive(mut client: ResMut<Client>, mut incoming: MessageWriter<Incoming>) {
 
 fn send(mut client: ResMut<Client>, mut outgoing: MessageReader<Outgoing>) {
     for Outgoing(message) in outgoing.read() {
-        if let Err(error) = client.0.send(message) {
+        if let Err(error) = client.0.send(ONLY_CHANNEL, message) {
             eprintln!("not sent: {error}");
         }
     }
@@ -75,22 +74,20 @@ fn play(mut incoming: MessageReader<Incoming>, mut outgoing: MessageWriter<Outgo
 
 /// A server that echoes.
 fn serve(mut server: ResMut<Server>) {
-    let mut message = Vec::new();
     server.0.poll();
-    while let Some(event) = server.0.next_event(&mut message) {
-        if let ServerEvent::Message(player) = event {
+    while let Some(event) = server.0.next_event() {
+        if let ServerEvent::Message { player, channel, bytes } = event {
+            let message = bytes.to_vec();
             println!("server: {message:?}");
-            let _ = server.0.send(player, &message);
+            let _ = server.0.send(player, channel, &message);
         }
     }
     server.0.flush();
 }
 
 fn main() -> Result<AppExit, Box<dyn Error>> {
-    let listen = vec!["127.0.0.1:0".parse()?];
-    let server = PolledServer::bind(ServerOptions { listen, ..EndpointConfig::for_game("count").into() })?;
-    let address = server.local_addrs().next().ok_or("no address")?;
-    let client = PolledClient::connect(address, ClientConfig::new("alice", "count"))?;
+    let server = ServerOptions::new("count").listen("127.0.0.1:0".parse()?).bind_polled()?;
+    let client = ClientOptions::new("alice", "count").connect_polled(server.local_addrs()[0])?;
     let mut app = App::new();
     app.add_plugins(MinimalPlugins.set(ScheduleRunnerPlugin::run_loop(Duration::from_millis(16))));
     app.add_plugins(RallypointPlugin).insert_resource(Client(client)).insert_resource(Server(server));

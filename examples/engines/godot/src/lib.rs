@@ -1,7 +1,7 @@
 //! Rallypoint in Godot: a node that logs in to a server and turns its events into signals, once per frame.
 
 use godot::prelude::*;
-use rallypoint_session::{ClientConfig, ClientEvent, PolledClient};
+use rallypoint_session::{ClientEvent, ClientOptions, ONLY_CHANNEL, PolledClient};
 
 struct RallypointExtension;
 
@@ -18,6 +18,13 @@ struct RallypointClient {
     base: Base<Node>,
 }
 
+/// What the handlers of a frame are told.
+enum Incoming {
+    Joined,
+    Message(PackedByteArray),
+    Ended(String),
+}
+
 #[godot_api]
 impl INode for RallypointClient {
     fn init(base: Base<Node>) -> Self {
@@ -25,23 +32,26 @@ impl INode for RallypointClient {
     }
 
     fn process(&mut self, _delta: f64) {
-        let mut message = Vec::new();
         let mut events = Vec::new();
         if let Some(client) = &mut self.client {
             // What the game has sent since the last frame leaves here, too.
             client.poll();
-            while let Some(event) = client.next_event(&mut message) {
-                events.push((event, std::mem::take(&mut message)));
+            while let Some(event) = client.next_event() {
+                events.extend(match event {
+                    ClientEvent::Connected => Some(Incoming::Joined),
+                    ClientEvent::Message { bytes, .. } => Some(Incoming::Message(PackedByteArray::from(bytes))),
+                    ClientEvent::Disconnected(reason) => Some(Incoming::Ended(reason.to_string())),
+                    ClientEvent::LoginFailed(error) => Some(Incoming::Ended(error.to_string())),
+                    _ => None,
+                });
             }
         }
         // A handler may call this node again, so the client is not borrowed meanwhile.
-        for (event, message) in events {
+        for event in events {
             match event {
-                ClientEvent::Connected => self.signals().joined().emit(),
-                ClientEvent::Message => self.signals().message().emit(&PackedByteArray::from(message)),
-                ClientEvent::Disconnected(reason) => self.signals().ended().emit(&GString::from(&reason.to_string())),
-                ClientEvent::LoginFailed(error) => self.signals().ended().emit(&GString::from(&error.to_string())),
-                _ => {}
+                Incoming::Joined => self.signals().joined().emit(),
+                Incoming::Message(data) => self.signals().message().emit(&data),
+                Incoming::Ended(reason) => self.signals().ended().emit(&GString::from(&reason)),
             }
         }
     }
@@ -64,7 +74,7 @@ impl RallypointClient {
     /// Starts to log in to a server such as `play.example.org:45555`. Returns false if that cannot work: see `error`.
     #[func]
     fn connect_to(&mut self, server: String, username: String, game: String) -> bool {
-        match PolledClient::connect(server, ClientConfig::new(&username, &game)) {
+        match PolledClient::connect(server, ClientOptions::new(&username, &game)) {
             Ok(client) => self.client = Some(client),
             Err(error) => self.error = error.to_string(),
         }
@@ -75,7 +85,7 @@ impl RallypointClient {
     #[func]
     fn send(&mut self, message: PackedByteArray) -> bool {
         let Some(client) = &mut self.client else { return false };
-        let sent = client.send(message.as_slice());
+        let sent = client.send(ONLY_CHANNEL, message.as_slice());
         self.error = sent.err().map(|error| error.to_string()).unwrap_or_default();
         sent.is_ok()
     }

@@ -1,8 +1,8 @@
 //! Which lobby or list is shown, if not all of them.
 
 use super::{Model, Row};
-use rallypoint_query::lobby_names;
-use rallypoint_wire::lobby::LobbyId;
+use rallypoint_query::list_names;
+use rallypoint_wire::lobby::ListId;
 use std::collections::BTreeSet;
 
 /// One lobby, or one of its lists.
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 pub struct Scope {
     target_index: usize,
     /// `None` for all lists of the lobby.
-    list: Option<LobbyId>,
+    list: Option<ListId>,
 }
 
 impl Scope {
@@ -35,7 +35,7 @@ impl Model {
             Some(Scope { target_index, list: None }) => name(target_index).to_owned(),
             Some(scope @ Scope { target_index, list: Some(list) }) => {
                 let label = self.rows.iter().find(|row| scope.contains(row)).and_then(|row| row.server.list_label());
-                let label = label.unwrap_or_else(|| lobby_names::short_name(list));
+                let label = label.unwrap_or_else(|| list_names::short_name(list));
                 format!("{}/{label}", name(target_index).trim_end_matches('/'))
             }
         }

@@ -3,10 +3,11 @@
 use super::{Registry, ReplicatedEndpoint, ReplicatedServer};
 use crate::{
     ListedServer, ListingOrigin, PublicId, UnlistReason,
-    entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily, ReplicaState, Trust},
+    bans::Candidate,
+    entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily, ReplicaState},
     index::SlotIndex,
     listed_server::BlockSize,
-    registry::DisplacedServer,
+    registry::{DisplacedServer, Evidence},
 };
 use rallypoint_wire::lobby::{ListBlock, MAX_BLOCK};
 use std::{net::SocketAddr, num::NonZeroU16, sync::Arc, time::Instant};
@@ -98,17 +99,17 @@ impl Registry {
     fn drop_remote_endpoints(&mut self, now: Instant, slot: SlotIndex) {
         let is_live = self.live_local_endpoints(now, slot).iter().any(|is_live| *is_live);
         for family in Family::ALL {
-            if self.slots.cold(slot).replica.is_remote[family] {
+            if self.entries.slots.cold(slot).replica.is_remote[family] {
                 self.note_departure(now, slot, family);
                 self.drop_endpoint(now, slot, family);
             }
         }
-        if self.slots.hot(slot).states == PerFamily::<EndpointState>::default() {
+        if self.entries.slots.hot(slot).states == PerFamily::<EndpointState>::default() {
             return self.remove(now, slot, UnlistReason::Expired);
         }
         self.update_list(now, slot, None, UnlistReason::Expired);
         if is_live {
-            self.report_again(self.slots.cold(slot).server.public_id());
+            self.report_again(self.entries.slots.cold(slot).server.public_id());
         }
     }
 
@@ -127,16 +128,12 @@ impl Registry {
         if known.is_none() && mode == ApplyMode::Snapshot && self.report_departure(now, new.public_id) {
             return ApplyOutcome::Kept;
         }
-        let name = block.table.get(b"name").unwrap_or_default();
-        let is_banned = |endpoint: &EndpointEntry| {
-            self.is_address_banned(now, endpoint.internal.ip)
-                || self.is_endpoint_banned(now, (endpoint.external, block.transport))
+        let (name, id) = (Some(block.table.get(b"name").unwrap_or_default()), Some(new.public_id));
+        let is_banned = |&EndpointEntry { internal, external }: &EndpointEntry| {
+            let endpoint = Some((external.into(), block.transport));
+            self.ban_for(now, &Candidate { ip: Some(internal.ip), name, id, endpoint }).is_some()
         };
-        if endpoints.iter().flatten().next().is_none()
-            || endpoints.iter().flatten().any(is_banned)
-            || self.is_name_banned(now, name)
-            || self.is_server_banned(now, new.public_id)
-        {
+        if endpoints.iter().flatten().next().is_none() || endpoints.iter().flatten().any(is_banned) {
             known.into_iter().for_each(|slot| self.remove(now, slot, UnlistReason::Banned));
             return ApplyOutcome::Forbidden;
         }
@@ -156,7 +153,7 @@ impl Registry {
         let Some(slot) = known.or_else(|| self.create_replica(now, new, &block)) else {
             return ApplyOutcome::Malformed;
         };
-        self.move_lobby(now, slot, None, new.lobby_id);
+        self.move_lobby(now, slot, None, new.list_id);
         let is_moved = self.is_moved(slot, &endpoints);
         let kept =
             PerFamily::from_fn(|family| mode == ApplyMode::Expiry && is_local[family] && endpoints[family].is_none());
@@ -180,7 +177,7 @@ impl Registry {
     ) -> Option<Box<DisplacedServer>> {
         let mut displaced = None;
         for endpoint in endpoints.iter().flatten() {
-            let other = self.slots.at_endpoint((endpoint.external, block.transport));
+            let other = self.entries.slots.at_endpoint((endpoint.external, block.transport));
             if let Some(other) = other.filter(|&slot| Some(slot) != known) {
                 let former = self.displace(now, other, Family::of(endpoint.external.ip), UnlistReason::Replaced);
                 displaced = displaced.or(former);
@@ -205,7 +202,7 @@ impl Registry {
 
     /// Whether an entry is about to get an endpoint with another source address or port.
     fn is_moved(&self, slot: SlotIndex, endpoints: &PerFamily<Option<EndpointEntry>>) -> bool {
-        let old = &self.slots.cold(slot).endpoints;
+        let old = &self.entries.slots.cold(slot).endpoints;
         let is_moved = |family: Family| {
             endpoints[family].is_some_and(|new| old[family].is_none_or(|old| old.internal != new.internal))
         };
@@ -242,14 +239,14 @@ impl Registry {
         mut endpoints: PerFamily<Option<EndpointEntry>>,
         is_local: PerFamily<bool>,
     ) {
-        if self.slots.cold(slot).transport != block.transport {
+        if self.entries.slots.cold(slot).transport != block.transport {
             return;
         }
         for family in Family::ALL.into_iter().filter(|&family| is_local[family]) {
-            endpoints[family] = self.slots.cold(slot).endpoints[family];
+            endpoints[family] = self.entries.slots.cold(slot).endpoints[family];
         }
         let displaced = self.replace_others(now, Some(slot), block, &endpoints);
-        let server = Arc::clone(&self.slots.cold(slot).server);
+        let server = Arc::clone(&self.entries.slots.cold(slot).server);
         self.set_replicated_endpoints(now, slot, &server.block(), endpoints, is_local);
         if let Some(displaced) = displaced {
             self.keep_displaced(now, slot, displaced);
@@ -265,36 +262,30 @@ impl Registry {
         block: &ListBlock<'_>,
         endpoints: &PerFamily<Option<EndpointEntry>>,
     ) -> bool {
-        let cold = self.slots.cold(slot);
+        let cold = self.entries.slots.cold(slot);
         let shown = ListBlock { v4: None, v6: None, ..cold.server.block() };
-        cold.server.lobby_id() == new.lobby_id
+        cold.server.list_id() == new.list_id
             && cold.endpoints == *endpoints
             && shown == ListBlock { v4: None, v6: None, ..*block }
     }
 
     fn is_full(&self, block: &[u8]) -> bool {
         let caps = &self.config.caps;
-        self.slots.len() >= caps.total || self.usage.memory + BlockSize::of(block).memory() > caps.memory
+        self.entries.slots.len() >= caps.total || self.memory() + BlockSize::of(block).memory() > caps.memory
     }
 
     /// Creates the entry of a server of which only other nodes know the ID, without endpoints. `None` without a cluster.
     fn create_replica(&mut self, now: Instant, new: &ReplicatedServer, block: &ListBlock<'_>) -> Option<SlotIndex> {
         let id = self.replication.as_ref()?.stand_in_id(new.public_id);
-        self.join_lobby(None, new.lobby_id);
-        self.buffers.block.clear();
-        ListBlock { v4: None, v6: None, ..*block }.emit(&mut self.buffers.block);
-        let server = ListedServer::new(new.public_id, new.lobby_id, new.since, &self.buffers.block);
-        let server = server.with_origin(new.origin);
-        self.usage.memory += server.memory();
+        self.lists.block.clear();
+        ListBlock { v4: None, v6: None, ..*block }.emit(&mut self.lists.block);
+        let server = ListedServer::new(new.public_id, new.list_id, new.since, &self.lists.block);
+        let server = server.with_origin(new.origin, new.door);
         let replica = ReplicaState { has_stand_in_id: true, ..ReplicaState::default() };
         let is_proven = new.is_proven || new.origin != ListingOrigin::Registered;
-        let trust = if is_proven { Trust::Proven } else { Trust::Known };
-        let cold = ColdEntry::new(block.transport, None, Arc::new(server), self.wheel.tick(now));
-        let cold = ColdEntry { replica, trust, ..cold };
-        let slot = self.slots.insert(id, cold);
-        self.link_entry(slot);
-        self.index_public_id(slot);
-        Some(slot)
+        let evidence = if is_proven { Evidence::Proven } else { Evidence::Known };
+        let cold = ColdEntry::new(block.transport, None, Arc::new(server), self.entries.wheel.tick(now));
+        Some(self.add_entry(None, id, ColdEntry { replica, evidence, ..cold }))
     }
 
     /// Gives an entry these endpoints, except that `kept` ones stay as they are.
@@ -307,11 +298,11 @@ impl Registry {
         kept: PerFamily<bool>,
     ) {
         let transport = block.transport;
-        let is_new_transport = self.slots.cold(slot).transport != transport;
+        let is_new_transport = self.entries.slots.cold(slot).transport != transport;
         let deadline = self.remote_deadline();
         for family in Family::ALL {
-            let state = self.slots.hot(slot).states[family];
-            let is_same = self.slots.cold(slot).endpoints[family] == endpoints[family];
+            let state = self.entries.slots.hot(slot).states[family];
+            let is_same = self.entries.slots.cold(slot).endpoints[family] == endpoints[family];
             if kept[family] && !is_new_transport {
                 continue;
             }
@@ -320,25 +311,25 @@ impl Registry {
             }
             self.drop_endpoint(now, slot, family);
         }
-        let cold = self.slots.cold_mut(slot);
+        let cold = self.entries.slots.cold_mut(slot);
         cold.transport = transport;
         let check = CheckMethod::for_server(transport, block.table.get(b"x-query"));
         cold.check = check.filter(|_| cold.server.origin() == ListingOrigin::Registered);
         for family in Family::ALL {
             let Some(endpoint) = endpoints[family] else { continue };
-            if self.slots.cold(slot).endpoints[family].is_some() {
+            if self.entries.slots.cold(slot).endpoints[family].is_some() {
                 continue;
             }
-            self.slots.bind((endpoint.external, transport), slot);
+            self.entries.slots.bind((endpoint.external, transport), slot);
             self.charge_endpoint(slot, endpoint.internal.ip);
-            let cold = self.slots.cold_mut(slot);
+            let cold = self.entries.slots.cold_mut(slot);
             cold.endpoints[family] = Some(endpoint);
             cold.replica.is_remote[family] = true;
             cold.check_attempts[family] = None;
-            let hot = self.slots.hot_mut(slot);
+            let hot = self.entries.slots.hot_mut(slot);
             hot.states[family] = EndpointState::Listed;
             hot.deadlines[family] = deadline;
-            self.wheel.schedule(slot, deadline);
+            self.entries.wheel.schedule(slot, deadline);
         }
     }
 }

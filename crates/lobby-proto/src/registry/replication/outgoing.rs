@@ -3,9 +3,10 @@
 use super::{Registry, ReplicatedEndpoint, ReplicatedServer};
 use crate::{
     PublicId, UnlistReason,
-    entry::{EndpointState, Family, PerFamily, Trust},
+    entry::{EndpointState, Family, PerFamily},
     hash::{KeyedHash, KeyedMap},
     index::SlotIndex,
+    registry::Evidence,
     wheel::Tick,
 };
 use rallypoint_wire::lobby::{ListBlock, ServerId};
@@ -143,8 +144,8 @@ impl Registry {
     pub fn report_again(&mut self, id: PublicId) {
         let Some(replication) = &mut self.replication else { return };
         let Some(&slot) = replication.by_public_id.get(&id) else { return };
-        let hot = self.slots.hot(slot);
-        let cold = self.slots.cold(slot);
+        let hot = self.entries.slots.hot(slot);
+        let cold = self.entries.slots.cold(slot);
         let is_local = |family| hot.states[family] == EndpointState::Listed && !cold.replica.is_remote[family];
         if Family::ALL.into_iter().any(is_local) {
             replication.outgoing.note(id, None, &replication.by_public_id);
@@ -163,25 +164,25 @@ impl Registry {
     pub fn take_renewals(&mut self, steps: usize, min: usize, renewals: &mut Vec<LeaseRenewal>) -> bool {
         let Some(replication) = &mut self.replication else { return true };
         // Slots of removed entries are visited, too, so the number of entries would not do.
-        let slots = self.slots.end().get().div_ceil(steps.max(1)).max(min);
+        let slots = self.entries.slots.end().get().div_ceil(steps.max(1)).max(min);
         let slots = u32::try_from(slots).unwrap_or(u32::MAX);
-        let end = replication.outgoing.next.plus(slots).min(self.slots.end());
+        let end = replication.outgoing.next.plus(slots).min(self.entries.slots.end());
         for slot in replication.outgoing.next.until(end) {
-            let Some(cold) = self.slots.get(slot).filter(|cold| cold.position.is_some()) else { continue };
-            let hot = self.slots.hot(slot);
+            let Some(cold) = self.entries.slots.get(slot).filter(|cold| cold.position.is_some()) else { continue };
+            let hot = self.entries.slots.hot(slot);
             for family in Family::ALL {
                 let is_local = hot.states[family] == EndpointState::Listed && !cold.replica.is_remote[family];
                 let tick = hot.deadlines[family];
                 let reported = replication.outgoing.reported_mut(slot);
                 if is_local && reported[family] != tick {
                     reported[family] = tick;
-                    let deadline = self.wheel.instant(tick);
+                    let deadline = self.entries.wheel.instant(tick);
                     let is_ipv6 = family == Family::V6;
                     renewals.push(LeaseRenewal { public_id: cold.server.public_id(), is_ipv6, deadline });
                 }
             }
         }
-        let is_end = end == self.slots.end();
+        let is_end = end == self.entries.slots.end();
         replication.outgoing.next = if is_end { SlotIndex::FIRST } else { end };
         is_end
     }
@@ -198,7 +199,7 @@ impl Registry {
     pub(in crate::registry) fn note_change(&mut self, slot: SlotIndex) {
         let Some(replication) = &mut self.replication else { return };
         if !replication.is_applying {
-            let id = self.slots.cold(slot).server.public_id();
+            let id = self.entries.slots.cold(slot).server.public_id();
             replication.outgoing.note(id, None, &replication.by_public_id);
         }
     }
@@ -209,7 +210,7 @@ impl Registry {
         if replication.is_applying {
             return;
         }
-        let cold = self.slots.cold(slot);
+        let cold = self.entries.slots.cold(slot);
         let is_heard = || {
             Family::ALL.into_iter().any(|family| cold.endpoints[family].is_some() && !cold.replica.is_remote[family])
         };
@@ -256,13 +257,13 @@ impl Registry {
 
     /// A listed server with the endpoints that this node heard; `None` if there are none. Their leases count as reported.
     fn local_part(&mut self, slot: SlotIndex) -> Option<ReplicatedServer> {
-        let hot = self.slots.hot(slot);
-        let cold = self.slots.cold(slot);
+        let hot = self.entries.slots.hot(slot);
+        let cold = self.entries.slots.cold(slot);
         cold.position?;
         let endpoint = |family| {
             let is_local = hot.states[family] == EndpointState::Listed && !cold.replica.is_remote[family];
             let endpoint = cold.endpoints[family].filter(|_| is_local)?;
-            let deadline = self.wheel.instant(hot.deadlines[family]);
+            let deadline = self.entries.wheel.instant(hot.deadlines[family]);
             Some(ReplicatedEndpoint {
                 internal: endpoint.internal.into(),
                 external: endpoint.external.into(),
@@ -277,9 +278,10 @@ impl Registry {
         block.drain(..4);
         let server = ReplicatedServer {
             public_id: cold.server.public_id(),
-            lobby_id: cold.server.lobby_id(),
+            list_id: cold.server.list_id(),
             origin: cold.server.origin(),
-            is_proven: cold.trust == Trust::Proven,
+            door: cold.server.door(),
+            is_proven: cold.evidence == Evidence::Proven,
             since: cold.server.since(),
             block,
             v4,

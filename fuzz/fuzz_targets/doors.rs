@@ -1,0 +1,3 @@
+//! See `rallypoint_fuzz::doors`.
+#![no_main]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| rallypoint_fuzz::doors::run(data));
