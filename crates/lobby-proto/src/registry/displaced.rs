@@ -84,7 +84,9 @@ impl Registry {
         taken: Family,
         reason: UnlistReason,
     ) -> Option<Box<DisplacedServer>> {
-        let inherited = self.take_displaced(slot);
+        // One whose lease has ended is gone, even if the timer that forgets it has not fired yet.
+        let reached = self.entries.wheel.tick(now);
+        let inherited = self.take_displaced(slot).filter(|former| former.deadline > reached);
         Family::ALL.into_iter().for_each(|family| self.note_replaced(now, slot, family));
         let hot = self.entries.slots.hot(slot);
         let cold = self.entries.slots.cold(slot);

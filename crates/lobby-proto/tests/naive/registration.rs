@@ -33,6 +33,9 @@ impl Model {
             let is_same_place =
                 |displaced: &(Entry, (IpAddr, u16))| displaced.1 == outside && displaced.0.data.is_tcp == data.is_tcp;
             let inherited = old.displaced.take_if(|displaced| is_same_place(displaced));
+            let reached = self.reached(now);
+            let is_leased = |entry: &Entry| entry.endpoints.iter().flatten().any(|endpoint| endpoint.ends > reached);
+            let inherited = inherited.filter(|displaced| is_leased(&displaced.0));
             if let Some(former) = old.displaced.take() {
                 self.return_displaced(now, former.0);
             }
