@@ -6,10 +6,10 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
-        mpsc::{Receiver, SyncSender, TryRecvError, sync_channel},
+        mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tracing::warn;
 use tracing_subscriber::fmt::MakeWriter;
@@ -19,6 +19,9 @@ const MAX_LINES: usize = 4_096;
 
 /// How long the end of the program waits for the remaining lines.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long the end of the program waits before it looks for room in a full queue again.
+const FLUSH_RETRY: Duration = Duration::from_millis(2);
 
 enum Entry {
     Line(Vec<u8>),
@@ -48,10 +51,18 @@ impl LogQueue {
 
     /// Waits until all lines are written, unless that takes too long.
     pub fn flush(&self) {
+        let end = Instant::now() + FLUSH_TIMEOUT;
         let (sender, receiver) = sync_channel(1);
-        if self.entries.try_send(Entry::Flush(sender)).is_ok() {
-            let _ = receiver.recv_timeout(FLUSH_TIMEOUT);
+        let mut request = Entry::Flush(sender);
+        // A full queue has no room for the request yet, and its lines have to be written, too.
+        while let Err(TrySendError::Full(refused)) = self.entries.try_send(request) {
+            if Instant::now() > end {
+                return;
+            }
+            request = refused;
+            thread::sleep(FLUSH_RETRY);
         }
+        let _ = receiver.recv_timeout(end.saturating_duration_since(Instant::now()));
     }
 }
 
