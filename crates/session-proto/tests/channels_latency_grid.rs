@@ -58,11 +58,11 @@ struct Measured {
     p99: Duration,
     /// 99th percentile of the age of the newest position that the receiver has.
     age: Duration,
-    /// The same from the second second on.
+    /// 99th percentile of that age from the second second on.
     settled_age: Duration,
     /// Bytes of bulk per second.
     bulk: f64,
-    /// The same before the first position.
+    /// Bytes of bulk per second before the first position.
     bulk_before: f64,
     delivered: f64,
 }

@@ -18,7 +18,7 @@ use std::{
 enum Lie {
     /// Everything up to the newest number that arrived: no loss shows.
     HidesLoss,
-    /// The same, after a while: a loss seems to be reordering.
+    /// Everything up to that number, after a while: a loss seems to be reordering.
     HidesLossLater,
     /// Also the next numbers, which have not arrived and may not even be sent.
     AcksAhead,

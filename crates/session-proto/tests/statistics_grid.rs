@@ -19,7 +19,7 @@ use std::{fmt, time::Duration};
 enum Traffic {
     /// Messages of 100 bytes to the server, this many per second.
     Steady(u32),
-    /// The same both ways; the statistics of the server are measured.
+    /// Messages of 100 bytes both ways; the statistics of the server are measured.
     Game(u32),
     /// As much as possible to the client, in messages of 400 bytes; the statistics of the server are measured at the end.
     Download,

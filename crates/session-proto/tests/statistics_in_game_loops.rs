@@ -36,7 +36,7 @@ enum Frames {
 enum Traffic {
     /// Messages of 100 bytes from the client, this many per second.
     Steady(u32),
-    /// The same both ways.
+    /// Messages of 100 bytes both ways, this many per second.
     Game(u32),
     /// Four messages of 400 bytes every 2 ms, from the client.
     Upload,

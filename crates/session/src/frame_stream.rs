@@ -69,7 +69,7 @@ impl FrameStream {
         }
     }
 
-    /// The same stream to the peer, with a new one from the peer.
+    /// Keeps the stream to the peer, and begins a new one from the peer.
     pub fn into_writer(self, max_message: usize) -> Self {
         Self { reader: StreamReader::new(max_message), ..self }
     }

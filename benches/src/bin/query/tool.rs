@@ -125,7 +125,7 @@ impl Tool {
         self.run(self.command(core, files, port, count, rate, true)?, |_| {})
     }
 
-    /// The same with `rallypoint query`; returns the ping that it shows for each server, by number, in milliseconds.
+    /// Runs `rallypoint query`; returns the ping that it shows for each server, by number, in milliseconds.
     pub fn pings(core: usize, files: &Files, port: u16, count: u32, rate: u32) -> Result<Vec<(u32, f64)>, Failure> {
         let mut pings = Vec::new();
         Self::Rallypoint.run(Self::Rallypoint.command(core, files, port, count, rate, true)?, |line| {

@@ -19,7 +19,7 @@ use std::{cmp::Reverse, net::IpAddr, time::Instant};
 /// Members of a group that are drawn: those of a network with a tenth of the registry are missed once in 29 times.
 const SAMPLE: usize = 32;
 
-/// The same for the first registration of a server, which costs its sender least.
+/// Entries drawn for the first registration of a server, which costs its sender least.
 const SMALL_SAMPLE: usize = 8;
 
 /// Maximum number of entries that a registration evicts. A large registration can need the memory of several.

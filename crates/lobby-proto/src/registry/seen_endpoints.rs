@@ -30,7 +30,7 @@ pub(super) struct SeenEndpoints {
 /// 15 s sets a sixth of them.
 const MAX_LOG_BITS: u32 = 23;
 
-/// The same, at least, and bits per period of the other filters.
+/// Bits per period of the other filters, and the least for those that a flood can fill.
 const MIN_LOG_BITS: u32 = 19;
 
 /// The part of the memory cap (1/512) that the bits of one period may take: there are up to 17 of them.

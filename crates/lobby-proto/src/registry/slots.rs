@@ -49,7 +49,7 @@ impl Slots {
         self.find_hashed(self.keyed.server_id(id), id)
     }
 
-    /// The same as [`find`](Self::find), with the [`hash`](Self::hash) of the ID.
+    /// Like [`find`](Self::find), with the [`hash`](Self::hash) of the ID.
     #[inline]
     pub fn find_hashed(&self, hash: u64, id: ServerId) -> Option<SlotIndex> {
         self.by_id.find(hash, |slot| self.hot[slot.get()].id == id)

@@ -9,7 +9,7 @@ pub(super) type ChannelSet = u32;
 #[derive(Debug)]
 pub(super) struct PriorityGroup {
     channels: Vec<usize>,
-    /// The same as a set.
+    /// The channels as a set.
     pub set: ChannelSet,
     /// The position in `channels` of the one that is served first.
     next: usize,

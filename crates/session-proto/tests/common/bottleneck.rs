@@ -140,7 +140,7 @@ impl SharedBottleneck {
         self.add_apart(sessions, cubics, segment, None);
     }
 
-    /// The same with this time between two of them.
+    /// Adds sessions and flows of CUBIC with this time between two of them.
     pub fn add_apart(&mut self, sessions: usize, cubics: usize, segment: usize, pause: Option<Duration>) {
         for number in 0..sessions + cubics {
             if number < sessions {

@@ -195,7 +195,7 @@ impl Crowd {
         Self::start_with(seed, players, direction, len, link, &Encryption::Plain)
     }
 
-    /// The same with these options, over a link without loss.
+    /// Players with these options, over a link without loss.
     pub fn with_options(seed: u64, options: CrowdOptions) -> Self {
         let CrowdOptions { players, direction, len, rtt, is_encrypted } = options;
         let encryption = if is_encrypted { Encryption::Encrypted } else { Encryption::Plain };

@@ -67,7 +67,7 @@ pub fn bulk(seed: u64, link: Link, bytes: u32, encryption: Encryption) -> Bulk {
     bulk_window(seed, link, bytes, encryption, ConnectionConfig::default().window)
 }
 
-/// The same with a window of this many messages on both sides.
+/// A bulk transfer with a window of this many messages on both sides.
 pub fn bulk_window(seed: u64, link: Link, bytes: u32, encryption: Encryption, window: usize) -> Bulk {
     let mut server = server_config();
     server.connection.window = window;

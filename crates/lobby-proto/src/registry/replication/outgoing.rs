@@ -54,7 +54,7 @@ pub struct LeaseRenewal {
 pub(super) struct Outgoing {
     /// Changes since they were last taken; a removal with its reason and deadline.
     changed: KeyedMap<PublicId, Option<(UnlistReason, Instant)>>,
-    /// The same in the order of the first change of each.
+    /// The changed servers in the order of the first change of each.
     order: VecDeque<PublicId>,
     removals: usize,
     /// By slot: the leases that were reported last.

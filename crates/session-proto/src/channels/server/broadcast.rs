@@ -24,7 +24,7 @@ impl ChannelServer {
         });
     }
 
-    /// The same as [`broadcast`](Self::broadcast), with a function that is called for each player: with the ID of its message,
+    /// Like [`broadcast`](Self::broadcast), with a function that is called for each player: with the ID of its message,
     /// which [`ServerEvent::Receipt`](crate::ServerEvent::Receipt) names, or with the reason why it cannot be sent.
     pub fn broadcast_with(
         &mut self,

@@ -58,7 +58,7 @@ impl QueueMemory {
         true
     }
 
-    /// The same after what has been sent or replaced is counted.
+    /// Whether a message has room, after what has been sent or replaced is counted.
     #[cold]
     fn has_room_after_count(&mut self, player: PlayerId, own: &mut PlayerSession, bytes: usize) -> bool {
         self.count(own);
