@@ -37,9 +37,8 @@ const STEPS: &[Step] = &[
         .takes(170),
     Step::cargo(
         "features",
-        "no warnings with the features that no program enables",
+        "no warnings without the features that a program can do without",
         &[
-            "clippy --package rallypoint-session-proto --features rsa --lib --test behaviours -- -D warnings",
             "clippy --package rallypoint-session --package rallypoint-udp --no-default-features -- -D warnings",
             "clippy --package rallypoint-wire --no-default-features -- -D warnings",
         ],
@@ -82,13 +81,6 @@ const STEPS: &[Step] = &[
         .elsewhere(&[concat!("nextest run --no-tests=fail ", portable_packages!())])
         .takes(600)
         .only_in(&[Extent::Full]),
-    Step::cargo(
-        "rsa",
-        "RSA logins, a feature that is off by default",
-        &["nextest run --package rallypoint-session-proto --features rsa --lib --test behaviours --no-tests=fail rsa"],
-    )
-    .takes(35)
-    .only_in(&[Extent::Normal, Extent::Full]),
     Step::cargo("doctests", "the examples in the documentation", &["test --workspace --doc --quiet"])
         .elsewhere(&[concat!("test --doc --quiet ", portable_packages!())])
         .takes(15)
