@@ -1,9 +1,7 @@
 //! Runs a command, and prints a line from time to time, so that a long step does not look as if it hangs.
 
 use std::{
-    env,
     io::{self, BufRead, BufReader},
-    num::NonZero,
     process::{Command, ExitStatus, Stdio},
     sync::{
         Arc, Mutex, PoisonError,
@@ -16,8 +14,8 @@ use std::{
 /// Interval between two lines.
 const INTERVAL: Duration = Duration::from_secs(30);
 
-/// Number of tests that nextest runs at the same time.
-const TEST_THREADS: &str = "NEXTEST_TEST_THREADS";
+/// Number of tests that are named after a run, because they took longest.
+const SLOWEST: usize = 10;
 
 /// Runs a command whose output is shown as it is.
 pub fn run(mut command: Command, name: &str) -> io::Result<ExitStatus> {
@@ -25,34 +23,53 @@ pub fn run(mut command: Command, name: &str) -> io::Result<ExitStatus> {
     command.status()
 }
 
-/// Runs `cargo nextest`, and shows how many tests have run instead of the names of those that pass.
+/// Runs `cargo nextest`, and shows how many tests have run instead of the names of those that pass, and at the end those that
+/// took longest.
 pub fn run_nextest(mut command: Command, name: &str) -> io::Result<ExitStatus> {
     let count = Arc::<Mutex<String>>::default();
     let _ticker = Ticker::start(name, count.clone());
-    if env::var_os(TEST_THREADS).is_none() {
-        // Most tests with sockets, processes and browsers wait most of the time.
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
-        command.env(TEST_THREADS, (2 * cores).to_string());
-    }
+    let mut tests = Vec::new();
     let mut child = command.args(["--status-level", "pass"]).stderr(Stdio::piped()).spawn()?;
     if let Some(stderr) = child.stderr.take() {
         for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
             match passed(&line) {
-                Some(progress) => progress.clone_into(&mut count.lock().unwrap_or_else(PoisonError::into_inner)),
+                Some(test) => {
+                    test.progress.clone_into(&mut count.lock().unwrap_or_else(PoisonError::into_inner));
+                    tests.push((test.time.to_owned(), test.name.to_owned()));
+                }
                 None => eprintln!("{line}"),
             }
         }
     }
-    child.wait()
+    let status = child.wait();
+    slowest(tests).iter().for_each(|(time, name)| eprintln!("{time:>8} {name}"));
+    status
 }
 
-/// The progress in a line such as `PASS [   0.005s] (335/416) package::binary test`, unless it reports anything else than a
-/// test that passed in time.
-fn passed(line: &str) -> Option<&str> {
-    let line = line.trim_start().strip_prefix("PASS [")?;
-    let (_, rest) = line.split_once('(')?;
-    Some(rest.split_once(')')?.0.trim())
+/// A test that has passed in time.
+#[derive(Debug, PartialEq, Eq)]
+struct Passed<'a> {
+    /// In seconds: `0.005s`.
+    time: &'a str,
+    /// `335/416`.
+    progress: &'a str,
+    name: &'a str,
+}
+
+/// Parses a line such as `PASS [   0.005s] (335/416) package::binary test`; none if it reports anything else.
+fn passed(line: &str) -> Option<Passed<'_>> {
+    let (time, rest) = line.trim_start().strip_prefix("PASS [")?.split_once(']')?;
+    let (progress, name) = rest.trim_start().strip_prefix('(')?.split_once(')')?;
+    Some(Passed { time: time.trim(), progress: progress.trim(), name: name.trim() })
+}
+
+/// The tests that took longest, those first.
+fn slowest(mut tests: Vec<(String, String)>) -> Vec<(String, String)> {
+    let seconds = |(time, _): &(String, String)| time.trim_end_matches('s').parse::<f64>().unwrap_or_default();
+    tests.sort_by(|a, b| seconds(b).total_cmp(&seconds(a)));
+    tests.truncate(SLOWEST);
+    tests
 }
 
 /// Prints the elapsed time of a step every [`INTERVAL`], until it is dropped.
@@ -99,8 +116,17 @@ mod tests {
     #[test]
     fn the_progress_is_read_from_a_passed_test() {
         let line = "        PASS [   0.005s] (335/416) rallypoint::serve_starts the_default_port";
-        assert_eq!(passed(line), Some("335/416"));
-        assert_eq!(passed("        PASS [   0.005s] ( 35/416) rallypoint::serve_starts a"), Some("35/416"));
+        let name = "rallypoint::serve_starts the_default_port";
+        assert_eq!(passed(line), Some(Passed { time: "0.005s", progress: "335/416", name }));
+        let line = "        PASS [   0.005s] ( 35/416) rallypoint::serve_starts a";
+        assert_eq!(passed(line).map(|test| test.progress), Some("35/416"));
+    }
+
+    #[test]
+    fn the_slowest_tests_come_first() {
+        let tests = [("9.500s", "b"), ("0.100s", "c"), ("10.000s", "a")];
+        let tests = tests.map(|(time, name)| (time.to_owned(), name.to_owned())).to_vec();
+        assert_eq!(slowest(tests).iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
     }
 
     #[test]

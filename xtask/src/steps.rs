@@ -6,6 +6,8 @@ use crate::{
 };
 use std::{
     env,
+    ffi::OsString,
+    path::PathBuf,
     process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -48,7 +50,8 @@ const STEPS: &[Step] = &[
     Step::cargo("doc", "no broken documentation", &["doc --workspace --no-deps --lib --bins --examples"])
         .elsewhere(&["doc --workspace --exclude rallypoint-bench --no-deps --lib --bins"])
         .env("RUSTDOCFLAGS", "-D warnings")
-        .takes(20)
+        .after_clippy()
+        .takes(15)
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::cargo("unit", "all unit tests", &["nextest run --workspace --lib --bins --no-tests=fail"])
         .elsewhere(&[concat!("nextest run --lib --no-tests=fail ", portable_packages!())])
@@ -200,6 +203,8 @@ struct Step {
     env: Option<(&'static str, &'static str)>,
     /// Whether the sockets of other platforms are built.
     is_portable: bool,
+    /// Whether the crates as Clippy has checked them are used, instead of checking all again.
+    is_after_clippy: bool,
     extents: &'static [Extent],
     /// Expected duration in seconds on two cores, when only the previous steps have built something.
     cold_seconds: u64,
@@ -216,7 +221,7 @@ enum Work {
 impl Step {
     const fn new(name: &'static str, summary: &'static str, work: Work) -> Self {
         let extents = &[Extent::Quick, Extent::Normal, Extent::Full];
-        Self { name, summary, work, elsewhere: None, env: None, is_portable: false, extents, cold_seconds: 2 }
+        Self { name, summary, work, elsewhere: None, env: None, is_portable: false, is_after_clippy: false, extents, cold_seconds: 2 }
     }
 
     const fn cargo(name: &'static str, summary: &'static str, commands: &'static [&'static str]) -> Self {
@@ -239,6 +244,11 @@ impl Step {
 
     const fn portable(mut self) -> Self {
         self.is_portable = true;
+        self
+    }
+
+    const fn after_clippy(mut self) -> Self {
+        self.is_after_clippy = true;
         self
     }
 
@@ -288,6 +298,9 @@ impl Step {
             if self.is_portable {
                 portable::configure(&mut command)?;
             }
+            if self.is_after_clippy {
+                command.envs(clippy_driver(workspace));
+            }
             self.run_command(workspace, command, arguments.starts_with("nextest"))?;
         }
         Ok(())
@@ -303,6 +316,20 @@ impl Step {
         let is_success = status.map_err(Stop::while_doing("run cargo"))?.success();
         if is_success { Ok(()) } else { Err(Stop::Failed(String::new())) }
     }
+}
+
+/// The variables by which `cargo clippy -- -D warnings` makes Cargo check with Clippy. With them, Cargo finds the results of that
+/// command; without, it would check all crates once more. None if this toolchain has no such program.
+fn clippy_driver(workspace: &Workspace) -> Vec<(&'static str, OsString)> {
+    let sysroot = workspace.program("rustc").args(["--print", "sysroot"]).output().map(|output| output.stdout);
+    let sysroot = String::from_utf8(sysroot.unwrap_or_default()).unwrap_or_default();
+    let name = format!("clippy-driver{}", env::consts::EXE_SUFFIX);
+    let driver: PathBuf = [sysroot.trim_end(), "bin", &name].iter().collect();
+    if !driver.is_file() {
+        return Vec::new();
+    }
+    let arguments = ["-D", "warnings"].map(|argument| format!("{argument}__CLIPPY_HACKERY__")).concat();
+    vec![("RUSTC_WORKSPACE_WRAPPER", driver.into()), ("CLIPPY_ARGS", arguments.into())]
 }
 
 fn run_each(workspace: &Workspace, steps: &[&Step]) -> Result<(), Stop> {
