@@ -64,8 +64,9 @@ fn compare(
         assert_eq!(series.step, step);
         assert_eq!(series.points.first().map(|point| point.time), Some(range.start.div_euclid(step) * step));
         assert!(series.points.last().unwrap().time + step >= range.end);
+        let first = samples(model, &subject, START, 10_000 * DAY).first().map(|(time, _)| *time);
         for point in series.points {
-            assert_eq!(point, naive(model, &subject, point.time, step), "{subject:?} {resolution:?}");
+            assert_eq!(point, naive(model, &subject, first, point.time, step), "{subject:?} {resolution:?}");
         }
     }
 }
@@ -85,12 +86,12 @@ fn samples(model: &Model, subject: &Subject, from: UnixSeconds, step: i64) -> Ve
     model.range(from..from + step).filter_map(|(time, servers)| Some((*time, one(servers)?))).collect()
 }
 
-fn naive(model: &Model, subject: &Subject, time: UnixSeconds, step: i64) -> Point {
+/// The point of a subject that was listed first at this time.
+fn naive(model: &Model, subject: &Subject, first: Option<UnixSeconds>, time: UnixSeconds, step: i64) -> Point {
     let samples: Vec<_> = samples(model, subject, time, step).into_iter().map(|(_, sample)| sample).collect();
     let count = samples.len() as f64;
     let average = |column: usize| samples.iter().map(|sample| sample[column]).sum::<f64>() / count;
     let players = || samples.iter().map(|sample| sample[0] as u32);
-    let first = self::samples(model, subject, START, 10_000 * DAY).first().map(|(time, _)| *time);
     Point {
         time,
         observed: recorded(model, first, time, step).max(samples.len() as u32),
