@@ -171,6 +171,8 @@ pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
         }
         return Ok(());
     }
+    // The inner loop builds as Cargo does by itself.
+    let workspace = &Workspace { is_incremental: extent == Extent::Quick, ..workspace.clone() };
     let jobs: Vec<_> = steps.iter().map(|step| step.name).collect();
     requirements::provide(workspace, &jobs)?;
     workspace.heading(&announcement(&steps));
