@@ -1,6 +1,6 @@
 //! Rules about the project's files that no compiler checks.
 
-use crate::{Stop, figures, portability, promises, readmes, walks, workspace::Workspace};
+use crate::{Stop, chapters, figures, portability, promises, readmes, walks, workspace::Workspace};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -28,6 +28,7 @@ pub fn check(workspace: &Workspace) -> Result<(), Stop> {
     problems.extend(figures::problems(&workspace.root)?);
     problems.extend(promises::problems(&workspace.root)?);
     problems.extend(walks::problems(&workspace.root)?);
+    problems.extend(chapters::problems(&workspace.root)?);
     if problems.is_empty() { Ok(()) } else { Err(Stop::Failed(problems.join("\n"))) }
 }
 
@@ -184,7 +185,7 @@ fn ends_for_one_player(line: &str) -> bool {
 }
 
 /// The targets of the Markdown links in a line: `[text](target "title")` and `[name]: target`.
-fn links(line: &str) -> Vec<&str> {
+pub fn links(line: &str) -> Vec<&str> {
     // Every second piece is code between backticks and no link. (A link whose text is code is cut before `](`.)
     let mut targets: Vec<_> = line
         .split('`')

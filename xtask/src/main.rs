@@ -4,6 +4,7 @@
 mod args;
 mod bench;
 mod book;
+mod chapters;
 mod check;
 mod deny;
 mod examples;

@@ -23,16 +23,23 @@ macro_rules! portable_packages {
     };
 }
 
+/// Arguments that select all packages but the one that builds the book: a sixth of all libraries are only for that.
+macro_rules! all_packages {
+    () => {
+        "--workspace --exclude rallypoint-book"
+    };
+}
+
 /// All steps, the quick ones first. They build the same packages with the same features and flags, so that nothing is
 /// compiled twice: warnings become errors by arguments, not by `RUSTFLAGS`, and `--examples` makes Cargo enable the
 /// features that only tests request.
 const STEPS: &[Step] = &[
-    Step::internal("hygiene", "no stray paths, big files, ignored tests, dead links, stale walks", hygiene::check),
+    Step::internal("hygiene", "no stray paths, big files, dead links, stale walks", hygiene::check),
     Step::internal("deny", "licences, banned crates and sources of libraries: deny.toml", deny::check),
     Step::cargo("fmt", "the code is formatted", &["fmt --all --check"]),
-    Step::cargo("clippy", "no warnings", &["clippy --workspace --all-targets -- -D warnings"])
+    Step::cargo("clippy", "no warnings", &[concat!("clippy ", all_packages!(), " --all-targets -- -D warnings")])
         .elsewhere(&[
-            "clippy --workspace --exclude rallypoint-bench --exclude rallypoint-harness --exclude rallypoint-fuzz \
+            "clippy --workspace --exclude rallypoint-book --exclude rallypoint-bench --exclude rallypoint-harness --exclude rallypoint-fuzz \
              -- -D warnings",
             concat!("clippy --tests ", portable_packages!(), " -- -D warnings"),
         ])
@@ -47,13 +54,13 @@ const STEPS: &[Step] = &[
     )
     .takes(20)
     .only_in(&[Extent::Normal, Extent::Full]),
-    Step::cargo("doc", "no broken documentation", &["doc --workspace --no-deps --lib --bins --examples"])
-        .elsewhere(&["doc --workspace --exclude rallypoint-bench --no-deps --lib --bins"])
+    Step::cargo("doc", "no broken documentation", &["doc --workspace --no-deps --exclude rallypoint-book --lib --bins --examples"])
+        .elsewhere(&["doc --workspace --exclude rallypoint-book --exclude rallypoint-bench --no-deps --lib --bins"])
         .env("RUSTDOCFLAGS", "-D warnings")
         .after_clippy()
         .takes(15)
         .only_in(&[Extent::Normal, Extent::Full]),
-    Step::cargo("unit", "all unit tests", &["nextest run --workspace --lib --bins --no-tests=fail"])
+    Step::cargo("unit", "all unit tests", &[concat!("nextest run ", all_packages!(), " --lib --bins --no-tests=fail")])
         .elsewhere(&[concat!("nextest run --lib --no-tests=fail ", portable_packages!())])
         .takes(60)
         .only_in(&[Extent::Quick]),
@@ -67,24 +74,24 @@ const STEPS: &[Step] = &[
     .takes(60)
     .only_in(&[Extent::Quick]),
     // The black-box tests start the programs that this builds.
-    Step::cargo("build", "all programs and examples", &["build --workspace --bins --examples"])
+    Step::cargo("build", "all programs and examples", &[concat!("build ", all_packages!(), " --bins --examples")])
         .elsewhere(&["build --package rallypoint --bins"])
         .takes(120)
         .only_in(&[Extent::Normal, Extent::Full]),
     Step::cargo(
         "tests",
         "all tests but the modules `full`, with a part of the seeds",
-        &["nextest run --profile partial --workspace --no-tests=fail"],
+        &[concat!("nextest run --profile partial ", all_packages!(), " --no-tests=fail")],
     )
     .elsewhere(&[concat!("nextest run --profile partial --no-tests=fail ", portable_packages!())])
         .env(SEEDS, "250")
         .takes(510)
         .only_in(&[Extent::Normal]),
-    Step::cargo("all-tests", "all tests, with all seeds", &["nextest run --workspace --no-tests=fail"])
+    Step::cargo("all-tests", "all tests, with all seeds", &[concat!("nextest run ", all_packages!(), " --no-tests=fail")])
         .elsewhere(&[concat!("nextest run --no-tests=fail ", portable_packages!())])
         .takes(600)
         .only_in(&[Extent::Full]),
-    Step::cargo("doctests", "the examples in the documentation", &["test --workspace --doc --quiet"])
+    Step::cargo("doctests", "the examples in the documentation", &[concat!("test ", all_packages!(), " --doc --quiet")])
         .elsewhere(&[concat!("test --doc --quiet ", portable_packages!())])
         .takes(15)
         .only_in(&[Extent::Normal, Extent::Full]),
@@ -92,9 +99,20 @@ const STEPS: &[Step] = &[
         .elsewhere(&[])
         .takes(20)
         .only_in(&[Extent::Normal, Extent::Full]),
-    Step::internal("book", "the book is built, and its links lead somewhere", book::check)
-        .takes(8)
-        .only_in(&[Extent::Normal, Extent::Full]),
+    Step::cargo(
+        "book-tool",
+        "the program that builds the book",
+        &[
+            "clippy --package rallypoint-book --all-targets -- -D warnings",
+            "nextest run --package rallypoint-book --no-tests=fail",
+        ],
+    )
+    .elsewhere(&[])
+    .takes(60)
+    .only_in(&[Extent::Full]),
+    Step::internal("book", "the book is built, and its links lead somewhere", book::run)
+        .takes(40)
+        .only_in(&[Extent::Full]),
     Step::internal("crates", "each crate compiles from its package", package::crates::verify)
         .elsewhere(&[])
         .takes(150)
@@ -223,7 +241,17 @@ enum Work {
 impl Step {
     const fn new(name: &'static str, summary: &'static str, work: Work) -> Self {
         let extents = &[Extent::Quick, Extent::Normal, Extent::Full];
-        Self { name, summary, work, elsewhere: None, env: None, is_portable: false, is_after_clippy: false, extents, cold_seconds: 2 }
+        Self {
+            name,
+            summary,
+            work,
+            elsewhere: None,
+            env: None,
+            is_portable: false,
+            is_after_clippy: false,
+            extents,
+            cold_seconds: 2,
+        }
     }
 
     const fn cargo(name: &'static str, summary: &'static str, commands: &'static [&'static str]) -> Self {
