@@ -4,6 +4,7 @@ use rallypoint_harness::{
     GameServer, Lobby, MockServer, QueryProtocol, connect, connect_with_minimal_buffers, eventually, http_get,
     list_request,
 };
+use rallypoint_netsim::is_full;
 use rallypoint_query_proto::{Player, ServerInfo};
 use rallypoint_wire::lobby::ListId;
 use std::{
@@ -227,7 +228,9 @@ fn w42_memory_is_bounded_with_the_longest_texts() {
 
 #[test]
 fn w42_memory_is_bounded_while_long_registrations_change_all_the_time() {
-    Load { cap: 2 * CAP, rounds: 8, readers: 2, ..Load::of(with_texts(3_900)) }.assert_is_bounded();
+    // What readers hold is as much after four rounds as later.
+    let rounds = if is_full() { 8 } else { 4 };
+    Load { cap: 2 * CAP, rounds, readers: 2, ..Load::of(with_texts(3_900)) }.assert_is_bounded();
 }
 
 #[test]

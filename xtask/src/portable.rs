@@ -19,6 +19,8 @@ pub const WRAPPER: &str = "RALLYPOINT_PORTABLE_WRAPPER";
 pub fn configure(command: &mut Command) -> Result<(), Stop> {
     let this = env::current_exe().map_err(Stop::while_doing("find this program"))?;
     command.env("RUSTC_WORKSPACE_WRAPPER", this).env(WRAPPER, "1");
+    // It is compiled for these tests alone, which send little: optimising it takes longer than they do.
+    command.args(["--config", "profile.dev.package.rallypoint-session-proto.opt-level=0"]);
     Ok(())
 }
 
