@@ -1,7 +1,7 @@
 //! `cargo xtask check --target TRIPLE`: type-checks the crates for another platform.
 
 use crate::{Stop, args::Args, progress, workspace::Workspace};
-use std::{env, fs, process::Stdio};
+use std::{fs, process::Stdio};
 
 /// Packages that are not checked: development programs and black-box tests, which need Linux.
 const EXCLUDED: &[&str] = &["xtask", "rallypoint-bench", "rallypoint-harness", "rallypoint-fuzz"];
@@ -28,9 +28,9 @@ pub fn run(workspace: &Workspace, mut args: Args) -> Result<(), Stop> {
         command.args(EXCLUDED.iter().flat_map(|package| ["--exclude", package]));
         if target.contains("apple") && !cfg!(target_vendor = "apple") {
             // Only Apple's compilers have the system's C headers. Types of Rust code do not depend on compiled C code.
-            let stub = env::current_exe().map_err(Stop::while_doing("find this program"))?;
+            let stub = &workspace.program;
             let suffix = target.replace('-', "_");
-            command.envs(["CC", "CXX", "AR"].map(|tool| (format!("{tool}_{suffix}"), stub.clone())));
+            command.envs(["CC", "CXX", "AR"].map(|tool| (format!("{tool}_{suffix}"), stub)));
             command.env(STUB_COMPILER, "1");
             println!("C code is not compiled: there is no compiler for this platform");
         }

@@ -3,11 +3,8 @@
 //! The flag is given to the crates of the workspace alone: with `RUSTFLAGS`, their dependencies would be compiled again, into a
 //! directory of their own. This program is then the wrapper that Cargo runs for each crate of the workspace.
 
-use crate::Stop;
-use std::{
-    env,
-    process::{Command, exit},
-};
+use crate::{Stop, Workspace};
+use std::process::{Command, exit};
 
 /// The flag, as `RUSTFLAGS`.
 pub const FLAGS: &str = "--cfg rallypoint_portable";
@@ -16,12 +13,10 @@ pub const FLAGS: &str = "--cfg rallypoint_portable";
 pub const WRAPPER: &str = "RALLYPOINT_PORTABLE_WRAPPER";
 
 /// Makes a Cargo command build these sockets.
-pub fn configure(command: &mut Command) -> Result<(), Stop> {
-    let this = env::current_exe().map_err(Stop::while_doing("find this program"))?;
-    command.env("RUSTC_WORKSPACE_WRAPPER", this).env(WRAPPER, "1");
+pub fn configure(workspace: &Workspace, command: &mut Command) {
+    command.env("RUSTC_WORKSPACE_WRAPPER", &workspace.program).env(WRAPPER, "1");
     // It is compiled for these tests alone, which send little: optimising it takes longer than they do.
     command.args(["--config", "profile.dev.package.rallypoint-session-proto.opt-level=0"]);
-    Ok(())
 }
 
 /// Runs the compiler, the first argument, with the others and the flag.

@@ -326,7 +326,7 @@ impl Step {
             let mut command = workspace.cargo();
             command.args(arguments.split_whitespace()).envs(self.env).stdin(Stdio::null());
             if self.is_portable {
-                portable::configure(&mut command)?;
+                portable::configure(workspace, &mut command);
             }
             if self.is_after_clippy {
                 command.envs(clippy_driver(workspace));

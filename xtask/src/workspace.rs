@@ -17,6 +17,8 @@ pub struct Workspace {
     pub root: PathBuf,
     /// Cargo's target directory.
     pub target: PathBuf,
+    /// The file of this program, which Cargo may replace while it runs.
+    pub program: PathBuf,
     /// Whether output is without colours, because it goes to a log.
     pub plain: bool,
     /// Whether Cargo keeps what makes the next build of a crate shorter. That makes the first build a third longer.
@@ -32,8 +34,9 @@ impl Workspace {
             None => env::current_dir().map_err(Stop::while_doing("find the project"))?,
         };
         let target = root.join(env::var_os("CARGO_TARGET_DIR").unwrap_or("target".into()));
+        let program = env::current_exe().map_err(Stop::while_doing("find this program"))?;
         let plain = env::var_os("CI").is_some_and(|ci| !ci.is_empty()) || !stdout().is_terminal();
-        Ok(Self { root, target, plain, is_incremental: true })
+        Ok(Self { root, target, program, plain, is_incremental: true })
     }
 
     /// A command that runs a program in the project's root.
