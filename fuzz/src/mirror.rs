@@ -1,7 +1,7 @@
 //! Copies of lists: the signed file, the public key, and the document of a lobby whose signature is valid.
 
-use rallypoint_minisign::{PublicKey, SignatureError, SignedFile, SigningKey, TrustedComment};
-use rallypoint_query::mirror::{CopyRules, FILE, LobbyCopy};
+use rallypoint_mirror::minisign::{PublicKey, SignatureError, SignedFile, SigningKey, TrustedComment};
+use rallypoint_query::mirror::{CopiedList, CopyRules, FILE};
 use std::sync::OnceLock;
 
 const NOW: u64 = 1_800_000_000;
@@ -24,11 +24,11 @@ pub fn run(data: &[u8]) {
         assert_eq!(PublicKey::from_file(&key.to_file()), Ok(key));
     }
     let rules = CopyRules { key: &key().public(), lobby: "lobby.example.org", max_age: None, now: NOW };
-    let _ = LobbyCopy::open(data, &rules);
+    let _ = CopiedList::open(data, &rules);
 
     let comment = TrustedComment { timestamp: NOW - 60, file: FILE.into() };
     let signed = [key().sign(data, &comment).to_string().as_bytes(), data].concat();
-    if let Ok(copy) = LobbyCopy::open(&signed, &rules) {
+    if let Ok(copy) = CopiedList::open(&signed, &rules) {
         assert_eq!(copy.made_at, NOW - 60);
         for server in copy.servers {
             assert!((1..=2).contains(&server.endpoints.len()), "{server:?}");

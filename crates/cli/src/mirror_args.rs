@@ -3,7 +3,7 @@
 use crate::{host::data_file, known_keys::KnownKeys, stdio::print_stderr, units::duration_within};
 use rallypoint_query::{
     HttpUrl, ProbeError,
-    mirror::{KeyPins, MirrorConfig, MirrorError, MirroredList, PinnedKey, PublicKey},
+    mirror::{CopyError, KeyPins, MirrorConfig, MirrorError, MirroredList, PinnedKey, PublicKey},
 };
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -107,7 +107,7 @@ pub fn warnings(list: &MirroredList) -> Vec<String> {
 pub fn describe_refusal(error: &MirrorError) -> String {
     let hint = match error {
         MirrorError::KeyChanged { .. } => "; if it has, give the new key once with --mirror-key",
-        MirrorError::TooOld { .. } => "; --mirror-max-age allows more",
+        MirrorError::Copy(CopyError::TooOld { .. }) => "; --mirror-max-age allows more",
         _ => "",
     };
     format!("the copy is not used: {error}{hint}")

@@ -46,6 +46,7 @@ mod error;
 pub mod http;
 mod list;
 pub mod list_names;
+#[cfg(feature = "http")]
 pub mod mirror;
 mod resolve;
 mod route;

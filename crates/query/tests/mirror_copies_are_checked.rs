@@ -1,7 +1,7 @@
 //! A copy of a list is accepted if its key, its lobby and its age are right, and refused in one sentence otherwise (W121, W122).
 
-use rallypoint_minisign::{SigningKey, TrustedComment};
-use rallypoint_query::mirror::{CopyRules, FILE, LobbyCopy, MirrorError};
+use rallypoint_mirror::minisign::{SigningKey, TrustedComment};
+use rallypoint_query::mirror::{CopiedList, CopyError, CopyRules, FILE, MirrorError};
 use std::time::Duration;
 
 const NOW: u64 = 1_800_000_000;
@@ -26,12 +26,12 @@ fn signed(document: &str, made_at: u64) -> Vec<u8> {
     signed_by(&key(1), document, made_at, FILE)
 }
 
-fn open_within(bytes: &[u8], max_age: Option<Duration>) -> Result<LobbyCopy, MirrorError> {
+fn open_within(bytes: &[u8], max_age: Option<Duration>) -> Result<CopiedList, MirrorError> {
     let rules = CopyRules { key: &key(1).public(), lobby: "lobby.example.org", max_age, now: NOW };
-    LobbyCopy::open(bytes, &rules)
+    CopiedList::open(bytes, &rules)
 }
 
-fn open(bytes: &[u8]) -> Result<LobbyCopy, MirrorError> {
+fn open(bytes: &[u8]) -> Result<CopiedList, MirrorError> {
     open_within(bytes, None)
 }
 
@@ -78,14 +78,14 @@ fn w121_a_changed_copy_is_refused() {
 #[test]
 fn w121_another_file_with_the_same_key_is_no_list() {
     let page = signed_by(&key(1), &document(""), NOW, "index.html");
-    assert_eq!(open(&page), Err(MirrorError::NotAList));
+    assert_eq!(open(&page), Err(MirrorError::Copy(CopyError::NotAList)));
     for text in ["", "{}", "[]", "<html>", r#"{"format":1}"#, &document("").replace("servers", "x")] {
-        assert_eq!(open(&signed(text, NOW)), Err(MirrorError::NotAList), "{text}");
+        assert_eq!(open(&signed(text, NOW)), Err(MirrorError::Copy(CopyError::NotAList)), "{text}");
     }
-    assert_eq!(open(&signed(r#"{"format":2,"other":1}"#, NOW)), Err(MirrorError::NewerFormat(2)));
+    assert_eq!(open(&signed(r#"{"format":2,"other":1}"#, NOW)), Err(MirrorError::Copy(CopyError::NewerFormat(2))));
     assert_eq!(
         open(&signed(&document("").replace("\"format\":1", "\"format\":7"), NOW)),
-        Err(MirrorError::NewerFormat(7))
+        Err(MirrorError::Copy(CopyError::NewerFormat(7)))
     );
 }
 

@@ -1,7 +1,7 @@
 //! When a lobby does not answer, its list is read from the first mirror with an acceptable copy, and its key is remembered
 //! (W121, W122).
 
-use rallypoint_minisign::{SigningKey, TrustedComment};
+use rallypoint_mirror::minisign::{SigningKey, TrustedComment};
 use rallypoint_query::{
     ScanConfig, ScanEvent, Scanner,
     mirror::{FILE, KeyPins, MirrorConfig, MirrorEvent, PinnedKey},

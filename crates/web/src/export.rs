@@ -1,44 +1,20 @@
-//! A static copy of the list for mirrors: signed files, which any web server can publish (W120).
-//!
-//! ```text
-//! ExportService    a task that checks once per second whether to write
-//! ├─ schedule      when to write (no I/O)
-//! ├─ document      servers.json
-//! ├─ page          index.html
-//! └─ directory     signs, and replaces the files that changed; on the blocking pool
-//! ```
+//! What a lobby's copies for mirrors contain (W120): its documents, as the API and the page show them.
 
-mod directory;
 mod document;
-mod key;
 mod page;
-mod schedule;
-
-pub use directory::ExportError;
-pub use key::ExportKey;
 
 use crate::ListNames;
 use arc_swap::ArcSwap;
-use directory::ExportDirectory;
-use rallypoint_lobby::{LobbyService, LogThrottle, unix_now};
-use rallypoint_minisign::PublicKey;
-use schedule::ExportSchedule;
-use std::{
-    io,
-    path::PathBuf,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
-    },
-    time::{Duration, Instant},
-};
-use tokio::{sync::watch, task::JoinHandle};
+use rallypoint_lobby::{LobbyService, TableSnapshot};
+use rallypoint_lobby_proto::LobbyList;
+use rallypoint_mirror::{CopySnapshot, CopySource, CopyWriter, ExportError, ExportKey, ListFile, minisign::PublicKey};
+use rallypoint_query::list_names;
+use rallypoint_wire::lobby::ListId;
+use std::{cmp::Reverse, ops::Deref, path::PathBuf, sync::Arc, time::Duration};
 
-/// Interval at which it is checked whether something has changed.
-const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Time that the last copy has to be written when the lobby shuts down.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum number of raw lists: any server can open a list of its own. Lists with a name come first, then those with the most
+/// servers. `servers.json` contains the servers of all lists.
+const MAX_LISTS: usize = 256;
 
 /// Where, how often and with which key copies are written.
 #[derive(Debug)]
@@ -92,41 +68,11 @@ impl Default for ExportSettings {
     }
 }
 
-/// What was written so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ExportStats {
-    /// Number of copies.
-    pub written: u64,
-    /// Number of failed attempts.
-    pub failed: u64,
-    /// Size of the last copy in bytes: of the files that were replaced.
-    pub bytes: u64,
-    /// When the last copy was made, in seconds since 1970; 0 for never.
-    pub last: u64,
-    /// Whether the last attempt failed.
-    pub is_failing: bool,
-}
-
-/// A running export. Clones refer to the same one; it ends with [`shutdown`](Self::shutdown), or with its runtime.
+/// A running export: the writer, and the settings of what it writes. Clones refer to the same one.
 #[derive(Clone, Debug)]
-pub struct ExportService(Arc<Inner>);
-
-#[derive(Debug)]
-struct Inner {
-    key: PublicKey,
-    shared: Arc<Shared>,
-    shutdown: watch::Sender<bool>,
-    task: Mutex<Option<JoinHandle<()>>>,
-}
-
-#[derive(Debug)]
-struct Shared {
-    settings: ArcSwap<ExportSettings>,
-    written: AtomicU64,
-    failed: AtomicU64,
-    bytes: AtomicU64,
-    last: AtomicU64,
-    is_failing: AtomicBool,
+pub struct ExportService {
+    writer: CopyWriter,
+    settings: Arc<ArcSwap<ExportSettings>>,
 }
 
 impl ExportService {
@@ -136,159 +82,90 @@ impl ExportService {
     /// If the directory cannot be written to, or contains something else.
     pub fn start(options: ExportOptions, lobby: LobbyService) -> Result<Self, ExportError> {
         let ExportOptions { directory, interval, key, settings } = options;
-        let public = key.public();
-        let directory = ExportDirectory::open(directory, key)?;
-        let shared = Arc::new(Shared {
-            settings: ArcSwap::from_pointee(settings),
-            written: AtomicU64::new(0),
-            failed: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
-            last: AtomicU64::new(0),
-            is_failing: AtomicBool::new(false),
-        });
-        let (shutdown, is_shut_down) = watch::channel(false);
-        let schedule = ExportSchedule::new(interval, Instant::now(), directory.has_copy());
-        let task = ExportTask {
-            lobby,
-            shared: Arc::clone(&shared),
-            schedule,
-            directory: Some(directory),
-            throttle: LogThrottle::default(),
-        };
-        let task = tokio::spawn(task.run(is_shut_down));
-        Ok(Self(Arc::new(Inner { key: public, shared, shutdown, task: Mutex::new(Some(task)) })))
-    }
-
-    /// The key with which clients verify copies.
-    #[must_use]
-    pub fn public_key(&self) -> PublicKey {
-        self.0.key
-    }
-
-    /// What was written so far.
-    #[must_use]
-    pub fn stats(&self) -> ExportStats {
-        let Shared { written, failed, bytes, last, is_failing, .. } = &*self.0.shared;
-        ExportStats {
-            written: written.load(Relaxed),
-            failed: failed.load(Relaxed),
-            bytes: bytes.load(Relaxed),
-            last: last.load(Relaxed),
-            is_failing: is_failing.load(Relaxed),
-        }
+        let settings = Arc::new(ArcSwap::from_pointee(settings));
+        let source = Source { lobby, settings: Arc::clone(&settings) };
+        Ok(Self { writer: CopyWriter::start(directory, interval, key, source)?, settings })
     }
 
     /// The description of the lobby in its copies.
     pub(crate) fn settings(&self) -> Arc<ExportSettings> {
-        self.0.shared.settings.load_full()
+        self.settings.load_full()
     }
 
     /// Replaces what copies say about the lobby, from the next copy on.
     pub fn set_settings(&self, settings: ExportSettings) {
-        self.0.shared.settings.store(Arc::new(settings));
-    }
-
-    /// Writes a last copy if something has changed, and ends. It takes at most five seconds, and has to be called before the
-    /// lobby shuts down.
-    pub async fn shutdown(&self) {
-        self.0.shutdown.send_replace(true);
-        let task = self.0.task.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(task) = task
-            && tokio::time::timeout(SHUTDOWN_TIMEOUT, task).await.is_err()
-        {
-            tracing::warn!("the last copy of the list for mirrors was not written in time");
-        }
+        self.settings.store(Arc::new(settings));
     }
 }
 
-/// The task that writes copies.
-struct ExportTask {
+impl Deref for ExportService {
+    type Target = CopyWriter;
+
+    fn deref(&self) -> &CopyWriter {
+        &self.writer
+    }
+}
+
+/// A lobby whose list is copied.
+struct Source {
     lobby: LobbyService,
-    shared: Arc<Shared>,
-    schedule: ExportSchedule,
-    /// `None` if a write has panicked.
-    directory: Option<ExportDirectory>,
-    throttle: LogThrottle,
+    settings: Arc<ArcSwap<ExportSettings>>,
 }
 
-impl ExportTask {
-    async fn run(mut self, mut shutdown: watch::Receiver<bool>) {
-        // An empty list that is still being loaded must not replace the copy of the last run.
-        tokio::select! {
-            () = self.lobby.servers().until_current() => {}
-            () = self.lobby.ended() => return,
-            () = shut_down(&mut shutdown) => return,
-        }
-        while self.directory.is_some() {
-            self.write_if_due(Instant::now()).await;
-            tokio::select! {
-                () = tokio::time::sleep(CHECK_INTERVAL) => {}
-                () = self.lobby.ended() => return,
-                () = shut_down(&mut shutdown) => {
-                    let now = Instant::now();
-                    self.schedule.finish(now);
-                    self.write_if_due(now).await;
-                    return;
-                }
-            }
-        }
+impl CopySource for Source {
+    type Snapshot = Snapshot;
+
+    async fn until_current(&self) {
+        self.lobby.servers().until_current().await;
     }
 
-    async fn write_if_due(&mut self, now: Instant) {
+    async fn ended(&self) {
+        self.lobby.ended().await;
+    }
+
+    fn state(&self) -> (u64, bool) {
+        let table = self.lobby.servers().snapshot();
+        (table.version(), table.is_empty())
+    }
+
+    fn snapshot(&self) -> Snapshot {
         let table = Arc::clone(&self.lobby.servers().snapshot());
-        let version = table.version();
-        let is_empty = table.is_empty();
-        if !self.schedule.is_due(now, version, is_empty) {
-            return;
-        }
-        let Some(mut directory) = self.directory.take() else { return };
-        let settings = self.shared.settings.load_full();
+        let settings = self.settings.load_full();
         let lists = self.lobby.lists().snapshot();
-        let write = move || {
-            let result = directory.write(table, &lists, &settings, unix_now());
-            (directory, result)
-        };
-        // A panic would be a bug; the runtime reports it, and no further copies are written.
-        let Ok((directory, result)) = tokio::task::spawn_blocking(write).await else { return };
-        self.record(&result, directory.path(), now, (version, is_empty));
-        self.directory = Some(directory);
-    }
-
-    /// Records an attempt to write the table with this version, which may be empty.
-    fn record(
-        &mut self,
-        result: &io::Result<u64>,
-        path: &std::path::Path,
-        started: Instant,
-        (version, is_empty): (u64, bool),
-    ) {
-        let shared = &self.shared;
-        let finished = Instant::now();
-        let was_failing = shared.is_failing.swap(result.is_err(), Relaxed);
-        match result {
-            Ok(bytes) => {
-                self.schedule.handle_written(started, finished, version, is_empty);
-                shared.written.fetch_add(1, Relaxed);
-                shared.bytes.store(*bytes, Relaxed);
-                shared.last.store(unix_now(), Relaxed);
-                if was_failing {
-                    tracing::info!(directory = %path.display(), "copies of the list for mirrors are written again");
-                }
-            }
-            Err(error) => {
-                self.schedule.handle_failure(finished);
-                shared.failed.fetch_add(1, Relaxed);
-                if self.throttle.record(finished).is_some() {
-                    let directory = path.display();
-                    tracing::warn!(%directory, %error, "cannot write the copy of the list for mirrors; the last one is kept");
-                }
-            }
-        }
+        let mut lists: Vec<_> = lists.lobbies().map(|(id, list)| (*id, Arc::clone(list))).collect();
+        lists.sort_by_key(|(id, list)| (settings.names.name(id).is_none(), Reverse(list.count()), *id));
+        lists.truncate(MAX_LISTS);
+        Snapshot { table, lists, settings }
     }
 }
 
-/// Waits until the export shuts down.
-async fn shut_down(shutdown: &mut watch::Receiver<bool>) {
-    // An error means that the service is gone.
-    let _ = shutdown.wait_for(|shutdown| *shutdown).await;
+struct Snapshot {
+    table: Arc<TableSnapshot>,
+    /// The lists that have files of their own.
+    lists: Vec<(ListId, Arc<LobbyList>)>,
+    settings: Arc<ExportSettings>,
+}
+
+impl CopySnapshot for Snapshot {
+    fn lists(&self) -> Vec<ListFile> {
+        let file = |id: ListId, version| ListFile { id, name: list_names::short_name(id), version };
+        self.lists.iter().map(|(id, list)| file(*id, list.version())).collect()
+    }
+
+    fn list(&self, list: &ListFile) -> Vec<u8> {
+        let found = self.lists.iter().find(|(id, _)| *id == list.id);
+        found.map(|(_, list)| list.pieces().collect::<Vec<_>>().concat()).unwrap_or_default()
+    }
+
+    fn is_list_name(name: &str) -> bool {
+        list_names::find(name).is_ok_and(|id| list_names::short_name(id) == name)
+    }
+
+    fn document(&self, lists: &[ListFile], made_at: u64) -> Vec<u8> {
+        document::write(&self.table, lists, &self.settings, made_at)
+    }
+
+    fn page(&self, key: PublicKey, made_at: u64) -> Vec<u8> {
+        page::write(&self.table, &self.settings, key, made_at)
+    }
 }

@@ -89,7 +89,7 @@ async fn ready(State(state): State<Arc<AppState>>) -> Result<Response, Problem> 
         Some(status) if status.is_connected => "connected",
         _ => "disconnected",
     };
-    let export = match state.export.as_ref().map(crate::ExportService::stats) {
+    let export = match state.export.as_ref().map(|export| export.stats()) {
         None => "off",
         Some(stats) if stats.is_failing => "failing",
         Some(_) => "writing",

@@ -55,7 +55,7 @@ mod trends;
 mod words;
 
 pub use admin::{AdminToken, InvalidAdminToken};
-pub use export::{ExportError, ExportKey, ExportOptions, ExportService, ExportSettings, ExportStats};
+pub use export::{ExportOptions, ExportService, ExportSettings};
 pub use join::{InvalidJoinLink, JoinLink};
 pub use options::{ListNames, OutcomeAccess, PORT, WebLimits, WebOptions, WebSettings, WebSources};
 pub use problem::Problem;

@@ -8,7 +8,8 @@ use common::{
     game_server::{info, respond},
     wait_until,
 };
-use rallypoint_web::{ExportKey, ExportOptions, ExportService};
+use rallypoint_mirror::ExportKey;
+use rallypoint_web::{ExportOptions, ExportService};
 use rallypoint_wire::lobby::Occupancy;
 use serde_json::Value;
 use std::path::Path;

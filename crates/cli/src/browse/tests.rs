@@ -13,7 +13,7 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use rallypoint_query::{
     ListSummary, ProbeError, ReplyStats, ScanEvent, ScannedServer,
-    mirror::{MirrorError, MirrorEvent, MirroredList},
+    mirror::{CopyError, MirrorError, MirrorEvent, MirroredList},
     proto::{LobbyInfo, Player, RoundTrip, RttMethod, ServerInfo, Team},
 };
 use rallypoint_wire::lobby::Transport;
@@ -223,7 +223,7 @@ fn w121_a_copy_is_shown_with_its_age_until_the_lobby_answers() {
     model.finish_scan();
     assert!(!picture(&mut model, COLORS, 100, 24).contains("ago"), "the lobby is back");
     model.start_scan();
-    let error = MirrorError::NotAList;
+    let error = MirrorError::Copy(CopyError::NotAList);
     let url = "https://m.example/".parse().unwrap();
     model.handle_event(ScanEvent::Mirror(0, Box::new(MirrorEvent::Failed { url, error })));
     model.handle_event(ScanEvent::ListFailed(0, ProbeError::Refused));

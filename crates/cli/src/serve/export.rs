@@ -2,7 +2,8 @@
 
 use crate::{config::Settings, error::CommandError};
 use rallypoint_lobby::LobbyService;
-use rallypoint_web::{ExportKey, ExportOptions, ExportService, ExportSettings, ListNames};
+use rallypoint_mirror::ExportKey;
+use rallypoint_web::{ExportOptions, ExportService, ExportSettings, ListNames};
 use std::path::Path;
 use tracing::info;
 

@@ -260,7 +260,7 @@ mod tests {
     use super::*;
     use rallypoint_query::{
         HttpUrl, ListSummary, ProbeError, ReplyStats, Target,
-        mirror::{MirrorError, MirroredList},
+        mirror::{CopyError, MirrorError, MirroredList},
         proto::{MissingPart, RoundTrip, RttMethod},
     };
     use std::time::Duration;
@@ -350,7 +350,7 @@ mod tests {
             ScanEvent::Mirror(0, Box::new(MirrorEvent::Used(list)))
         };
         let bad = || {
-            let error = MirrorError::NotAList;
+            let error = MirrorError::Copy(CopyError::NotAList);
             ScanEvent::Mirror(0, Box::new(MirrorEvent::Failed { url: url.clone(), error }))
         };
         let mut tracker = ChangeTracker::default();

@@ -4,10 +4,11 @@ use super::{Count, FetchedServer, ListSummary};
 use crate::{
     Host, HttpUrl, ProbeError, ScanConfig,
     http::{self, HttpRequest, HttpResponse},
-    list_names, mirror,
+    list_names,
     resolve::resolve,
     tcp::connect,
 };
+use rallypoint_mirror::KEY_FILE;
 use rallypoint_query_proto::{LobbyInfo, Protocol, ServerInfo};
 use rallypoint_wire::{
     bloodmasters::master_list,
@@ -68,7 +69,7 @@ pub(super) async fn fetch(
 async fn is_copy(url: &HttpUrl, config: &ScanConfig) -> bool {
     let path = url.path.split('?').next().unwrap_or_default();
     let directory = &path[..=path.rfind('/').unwrap_or(0)];
-    let key = HttpUrl { path: format!("{directory}{}", mirror::KEY_FILE), ..url.clone() };
+    let key = HttpUrl { path: format!("{directory}{KEY_FILE}"), ..url.clone() };
     match get_at_most(&key, config, MAX_KEY_FILE).await {
         Ok(Fetched { response, .. }) => response.into_body().is_ok_and(|body| body.starts_with(b"untrusted comment: ")),
         Err(_) => false,

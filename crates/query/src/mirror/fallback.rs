@@ -1,13 +1,16 @@
 //! Reading a mirror when a lobby does not answer.
 
-use super::{CopyRules, KEY_FILE, KeyPins, LobbyCopy, MirrorError, PinnedKey, SIGNED_FILE, error::length};
+use super::{CopiedList, MirrorError};
 use crate::{
     FetchedServer, HttpUrl, ListSummary, ProbeError, ScanConfig, Target,
     http::MAX_LIST,
     list::web::{Fetched, HTTP_PORT, LOBBIES, get_at_most, lobbies_url},
     list_names,
 };
-use rallypoint_minisign::{PublicKey, SignatureError};
+use rallypoint_mirror::{
+    CopyError, CopyRules, KEY_FILE, KeyPins, PinnedKey, SIGNED_FILE, age_in_words,
+    minisign::{PublicKey, SignatureError},
+};
 use rallypoint_wire::lobby::{self, ListId};
 use serde::Deserialize;
 use std::{
@@ -80,19 +83,19 @@ impl MirroredList {
     /// The age in words: "3 minutes".
     #[must_use]
     pub fn age(&self) -> String {
-        length(self.age)
+        age_in_words(self.age)
     }
 
     /// [`older_by`](Self::older_by) in words.
     #[must_use]
     pub fn older_by(&self) -> Option<String> {
-        self.older_by.map(length)
+        self.older_by.map(age_in_words)
     }
 }
 
 /// A copy, and where it came from.
 struct FetchedCopy {
-    copy: LobbyCopy,
+    copy: CopiedList,
     summary: ListSummary,
     list: MirroredList,
     pin: PinnedKey,
@@ -178,9 +181,12 @@ impl MirrorConfig {
         let max_age = self.max_age;
         let name = lobby.to_owned();
         // Hashing and parsing a hundred megabytes takes a while.
-        let open = move || LobbyCopy::open(&body, &CopyRules { key: &key, lobby: &name, max_age, now });
-        let copy = spawn_blocking(open).await.unwrap_or(Err(MirrorError::NotAList)).map_err(|error| match error {
-            MirrorError::Signature(SignatureError::OtherKey { found, expected }) if pinned.is_some() => {
+        let open = move || CopiedList::open(&body, &CopyRules { key: &key, lobby: &name, max_age, now });
+        let opened = spawn_blocking(open).await.unwrap_or(Err(CopyError::NotAList.into()));
+        let copy = opened.map_err(|error| match error {
+            MirrorError::Copy(CopyError::Signature(SignatureError::OtherKey { found, expected }))
+                if pinned.is_some() =>
+            {
                 MirrorError::KeyChanged { found, pinned: expected }
             }
             error => error,

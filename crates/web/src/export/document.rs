@@ -4,23 +4,9 @@ use super::ExportSettings;
 use crate::json;
 use rallypoint_history::{UnixSeconds, export::rfc3339};
 use rallypoint_lobby::{TableSnapshot, Totals};
-use rallypoint_query::{list_names, mirror::FORMAT};
+use rallypoint_mirror::{FORMAT, ListFile};
 use rallypoint_wire::lobby::ListId;
 use serde::Serialize;
-
-/// A list that has a file of its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ExportedList {
-    pub id: ListId,
-    /// The path of the file.
-    pub file: String,
-}
-
-impl ExportedList {
-    pub fn new(id: ListId) -> Self {
-        Self { id, file: format!("{}/{}.bin", super::directory::LISTS, list_names::short_name(id)) }
-    }
-}
 
 /// Everything but the servers.
 #[derive(Serialize)]
@@ -46,14 +32,14 @@ struct ListView<'a> {
     servers: usize,
     players: u64,
     /// The reply of document 001 as a file.
-    file: &'a str,
+    file: String,
 }
 
 /// The document. It has the fields of the API's list of servers, and some more.
-pub(super) fn write(table: &TableSnapshot, lists: &[ExportedList], settings: &ExportSettings, made_at: u64) -> Vec<u8> {
+pub(super) fn write(table: &TableSnapshot, lists: &[ListFile], settings: &ExportSettings, made_at: u64) -> Vec<u8> {
     let time = |seconds: u64| rfc3339(seconds as UnixSeconds);
     let max_age = settings.max_age.as_secs();
-    let totals = |list: &'_ ExportedList| table.lobbies().get(&list.id).copied().unwrap_or_default();
+    let totals = |list: &'_ ListFile| table.lobbies().get(&list.id).copied().unwrap_or_default();
     let head = Head {
         format: FORMAT,
         hosts: &settings.hosts,
@@ -66,7 +52,7 @@ pub(super) fn write(table: &TableSnapshot, lists: &[ExportedList], settings: &Ex
             .iter()
             .map(|list| {
                 let Totals { servers, players, .. } = totals(list);
-                ListView { id: list.id, name: settings.names.name(&list.id), servers, players, file: &list.file }
+                ListView { id: list.id, name: settings.names.name(&list.id), servers, players, file: list.path() }
             })
             .collect(),
         total: table.len(),

@@ -5,7 +5,7 @@ use crate::page::format;
 use askama::Template;
 use rallypoint_history::{UnixSeconds, export::rfc3339};
 use rallypoint_lobby::{ServerRecord, TableSnapshot, Totals};
-use rallypoint_minisign::PublicKey;
+use rallypoint_mirror::minisign::PublicKey;
 use std::{cmp::Reverse, sync::Arc};
 
 /// Maximum number of servers on the page: those with the most players. A page of all servers of a very large lobby would be of

@@ -1,13 +1,14 @@
 //! Metrics of the lobby: registry, checks, budgets, sockets, lists, saves, history.
 
 use super::{Exposition, MetricKind};
-use crate::{ExportStats, state::AppState};
+use crate::state::AppState;
 use rallypoint_limit::OverBudget;
 use rallypoint_lobby::{ClusterStatus, ListStats, SaveStats, SocketStats, Totals, unix_now};
 use rallypoint_lobby_proto::{
     RegistrationOutcome, RegistryStats, UnlistReason,
     doors::{Door, DoorStats},
 };
+use rallypoint_mirror::ExportStats;
 use std::time::{Duration, UNIX_EPOCH};
 
 pub(super) fn export(out: &mut Exposition, state: &AppState) {

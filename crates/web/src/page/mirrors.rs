@@ -3,7 +3,7 @@
 use super::lobby_host::LobbyHost;
 use crate::{WebSettings, state::AppState};
 use axum::http::HeaderMap;
-use rallypoint_minisign::PublicKey;
+use rallypoint_mirror::minisign::PublicKey;
 
 /// The command that reads a copy of the list, and what it verifies the copy with.
 pub(super) struct MirrorCard {

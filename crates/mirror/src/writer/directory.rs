@@ -1,37 +1,20 @@
 //! The directory with the copy.
 
-use super::{
-    ExportKey, ExportSettings,
-    document::{self, ExportedList},
-    page,
+use super::{CopySnapshot, ExportKey, ListFile};
+use crate::{
+    FILE, KEY_FILE, LISTS, PAGE, SIGNED_FILE,
+    minisign::{Signature, TrustedComment},
 };
 use rallypoint_files::NewFile;
-use rallypoint_lobby::TableSnapshot;
-use rallypoint_lobby_proto::{ListSnapshot, LobbyList};
-use rallypoint_minisign::{Signature, TrustedComment};
-use rallypoint_query::{
-    list_names,
-    mirror::{FILE, KEY_FILE, SIGNED_FILE},
-};
 use rallypoint_wire::lobby::ListId;
 use std::{
-    cmp::Reverse,
     collections::HashMap,
     fs, io,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
-/// The directory of the raw lists, below that of the copy.
-pub(super) const LISTS: &str = "lists";
-
-const PAGE: &str = "index.html";
-const RAW: &str = ".bin";
+/// Extension of the signature of a file.
 const SIGNATURE: &str = ".minisig";
-
-/// Maximum number of raw lists: any server can open a list of its own. Lists with a name come first, then those with the most
-/// servers. `servers.json` contains the servers of all lists.
-const MAX_LISTS: usize = 256;
 
 /// Why copies cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -94,31 +77,25 @@ impl ExportDirectory {
     ///
     /// # Errors
     /// An error of the system. Every file is then as it was, or as it should be.
-    pub fn write(
-        &mut self,
-        table: Arc<TableSnapshot>,
-        lists: &ListSnapshot,
-        settings: &ExportSettings,
-        made_at: u64,
-    ) -> io::Result<u64> {
-        let chosen = choose(lists, settings);
+    pub fn write<S: CopySnapshot>(&mut self, snapshot: S, made_at: u64) -> io::Result<u64> {
+        let lists = snapshot.lists();
         let mut bytes = 0;
-        for (list, content) in &chosen {
-            if self.current.get(&list.id) == Some(&content.version()) {
+        for list in &lists {
+            if self.current.get(&list.id) == Some(&list.version) {
                 continue;
             }
             self.current.remove(&list.id);
-            bytes += self.write_signed(&list.file, &content.pieces().collect::<Vec<_>>().concat(), made_at)?;
-            self.current.insert(list.id, content.version());
+            bytes += self.write_signed(&list.path(), &snapshot.list(list), made_at)?;
+            self.current.insert(list.id, list.version);
         }
-        let exported: Vec<_> = chosen.into_iter().map(|(list, _)| list).collect();
-        let document = document::write(&table, &exported, settings, made_at);
-        let page = page::write(&table, settings, self.key.public(), made_at);
+        let document = snapshot.document(&lists, made_at);
+        let page = snapshot.page(self.key.public(), made_at);
         // The disk may be slow, and a snapshot keeps servers in memory that are no longer listed.
-        drop(table);
+        drop(snapshot);
         bytes += self.write_document(&document, made_at)?;
         bytes += self.write_signed(PAGE, &page, made_at)?;
-        self.remove_others(&exported)?;
+        self.current.retain(|id, _| lists.iter().any(|list| list.id == *id));
+        self.outdated::<S>(&lists)?.into_iter().try_for_each(fs::remove_file)?;
         Ok(bytes)
     }
 
@@ -158,29 +135,20 @@ impl ExportDirectory {
         prepare_public(self.path.join(file), parts)
     }
 
-    /// Removes the files of lists that are gone. Files that cannot be of a list are left alone.
-    fn remove_others(&mut self, exported: &[ExportedList]) -> io::Result<()> {
-        self.current.retain(|id, _| exported.iter().any(|list| list.id == *id));
+    /// The files of lists that are gone. Files that cannot be of a list are not among them.
+    fn outdated<S: CopySnapshot>(&self, lists: &[ListFile]) -> io::Result<Vec<PathBuf>> {
+        let mut outdated = Vec::new();
         for entry in fs::read_dir(self.path.join(LISTS))? {
-            let name = entry?.file_name();
-            let Some(name) = name.to_str() else { continue };
-            let Some(list) = name.strip_suffix(SIGNATURE).unwrap_or(name).strip_suffix(RAW) else { continue };
-            let is_ours = list_names::find(list).is_ok_and(|id| list_names::short_name(id) == list);
-            let file = format!("{LISTS}/{list}{RAW}");
-            if is_ours && !exported.iter().any(|exported| exported.file == file) {
-                fs::remove_file(self.path.join(LISTS).join(name))?;
+            let path = entry?.path();
+            let Some(file) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            let content = file.strip_suffix(SIGNATURE).unwrap_or(file);
+            let Some(name) = content.strip_suffix(ListFile::EXTENSION) else { continue };
+            if S::is_list_name(name) && !lists.iter().any(|list| list.name == name) {
+                outdated.push(path);
             }
         }
-        Ok(())
+        Ok(outdated)
     }
-}
-
-/// The lists that have files of their own.
-fn choose<'a>(lists: &'a ListSnapshot, settings: &ExportSettings) -> Vec<(ExportedList, &'a Arc<LobbyList>)> {
-    let mut chosen: Vec<_> = lists.lobbies().collect();
-    chosen.sort_by_key(|(id, list)| (settings.names.name(id).is_none(), Reverse(list.count()), **id));
-    chosen.truncate(MAX_LISTS);
-    chosen.into_iter().map(|(id, list)| (ExportedList::new(*id), list)).collect()
 }
 
 /// Writes a file completely, without replacing the old one.

@@ -1,7 +1,7 @@
 //! The key that signs copies.
 
+use crate::minisign::{PublicKey, SigningKey};
 use rallypoint_files::is_open_to_others;
-use rallypoint_minisign::{PublicKey, SigningKey};
 use rallypoint_udp::entropy;
 use std::{fs, io, path::Path};
 

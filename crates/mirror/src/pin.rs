@@ -1,6 +1,6 @@
 //! The keys of lobbies that are known.
 
-use rallypoint_minisign::PublicKey;
+use crate::minisign::PublicKey;
 use std::{fmt, str::FromStr};
 
 /// The key of a lobby's copies, and the newest copy that was seen. Written as the key and a number.

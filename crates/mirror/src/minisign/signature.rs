@@ -7,7 +7,7 @@
 //! base64 of the signature of: the signature above (64), the trusted comment without its prefix
 //! ```
 
-use crate::{
+use super::{
     blake2b,
     key::{KeyId, PublicKey, UNTRUSTED_COMMENT},
 };
@@ -170,7 +170,7 @@ impl FromStr for TrustedComment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SigningKey;
+    use crate::minisign::SigningKey;
 
     fn comment() -> TrustedComment {
         TrustedComment { timestamp: 1_800_000_000, file: "servers.json".into() }

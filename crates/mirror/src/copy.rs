@@ -1,28 +1,25 @@
 //! Whether a copy is accepted.
 
-use super::{FILE, FORMAT, MirrorError};
 use crate::{
-    FetchedServer,
-    list::{Count, web::ServerDocument},
-    list_names,
+    FILE, FORMAT,
+    minisign::{PublicKey, SignatureError, SignedFile},
 };
-use rallypoint_minisign::{PublicKey, SignedFile};
 use rallypoint_wire::{lobby::ListId, text};
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 /// How far in the future a copy can be: clocks differ.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(600);
 
-/// The list of a lobby as it was, with a valid signature.
+/// The list of a lobby as it was, with a valid signature. `S` is a server as the API of a lobby shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LobbyCopy {
+pub struct LobbyCopy<S> {
     /// When it was made, in seconds since 1970.
     pub made_at: u64,
+    /// The names that the operator has given to lists, safe to display.
+    pub names: HashMap<ListId, Arc<str>>,
     /// The servers of all lists.
-    pub servers: Vec<FetchedServer>,
-    /// Number of entries without a valid address.
-    pub malformed: usize,
+    pub servers: Vec<S>,
 }
 
 /// Requirements that a copy has to meet.
@@ -38,9 +35,38 @@ pub struct CopyRules<'a> {
     pub now: u64,
 }
 
+/// Why a copy is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CopyError {
+    /// The signature is not one of the expected key.
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
+    /// It is correctly signed, but it is no list.
+    #[error("it is signed, but it is not the list of a lobby")]
+    NotAList,
+    /// It is made for later versions of this program.
+    #[error("it has format {0}, which this version does not know: update this program")]
+    NewerFormat(u32),
+    /// It is the copy of another lobby.
+    #[error("it is a copy of {0}")]
+    OtherLobby(String),
+    /// It is too old.
+    #[error("it is {} old, and copies are used for at most {}", age_in_words(*.age), age_in_words(*.max))]
+    TooOld {
+        /// Its age.
+        age: Duration,
+        /// The maximum age.
+        max: Duration,
+    },
+    /// It was made in the future.
+    #[error("it was made {} in the future: is this machine's clock right?", age_in_words(*.0))]
+    FromTheFuture(Duration),
+}
+
 /// The signed document. Only the fields that are used are kept.
 #[derive(Deserialize)]
-struct CopyDocument {
+struct CopyDocument<S> {
     format: u32,
     /// The names of the lobby; empty if the operator has not configured any.
     hosts: Vec<String>,
@@ -48,7 +74,7 @@ struct CopyDocument {
     max_age: u64,
     #[serde(default)]
     lists: Vec<ListDocument>,
-    servers: Vec<ServerDocument>,
+    servers: Vec<S>,
 }
 
 /// A list of the lobby.
@@ -64,58 +90,57 @@ struct AnyDocument {
     format: u32,
 }
 
-impl LobbyCopy {
+impl<S: DeserializeOwned> LobbyCopy<S> {
     /// Verifies and reads a file that begins with its signature. Nothing of it is interpreted before the signature is verified.
     ///
     /// # Errors
     /// The first rule that it breaks.
-    pub fn open(bytes: &[u8], rules: &CopyRules<'_>) -> Result<Self, MirrorError> {
+    pub fn open(bytes: &[u8], rules: &CopyRules<'_>) -> Result<Self, CopyError> {
         let signed = SignedFile::parse(bytes)?;
         let comment = signed.verify(rules.key)?;
         // The same key also signs the page and the raw lists.
         if comment.file != FILE {
-            return Err(MirrorError::NotAList);
+            return Err(CopyError::NotAList);
         }
         let made_at = comment.timestamp;
         let ahead = Duration::from_secs(made_at.saturating_sub(rules.now));
         if ahead > CLOCK_TOLERANCE {
-            return Err(MirrorError::FromTheFuture(ahead));
+            return Err(CopyError::FromTheFuture(ahead));
         }
-        let document: CopyDocument = serde_json::from_slice(signed.message).map_err(|_| {
+        let document: CopyDocument<S> = serde_json::from_slice(signed.message).map_err(|_| {
             let any: Option<AnyDocument> = serde_json::from_slice(signed.message).ok();
-            any.filter(|any| any.format > FORMAT)
-                .map_or(MirrorError::NotAList, |any| MirrorError::NewerFormat(any.format))
+            any.filter(|any| any.format > FORMAT).map_or(CopyError::NotAList, |any| CopyError::NewerFormat(any.format))
         })?;
         if document.format != FORMAT {
-            return Err(MirrorError::NewerFormat(document.format));
+            return Err(CopyError::NewerFormat(document.format));
         }
         if !document.hosts.is_empty() && !document.hosts.iter().any(|host| host.eq_ignore_ascii_case(rules.lobby)) {
             let hosts: Vec<_> = document.hosts.iter().take(3).map(|host| text::sanitize(host).into_owned()).collect();
-            return Err(MirrorError::OtherLobby(hosts.join(", ")));
+            return Err(CopyError::OtherLobby(hosts.join(", ")));
         }
         let age = Duration::from_secs(rules.now.saturating_sub(made_at));
         let max = rules.max_age.unwrap_or(Duration::from_secs(document.max_age));
         if age > max {
-            return Err(MirrorError::TooOld { age, max });
+            return Err(CopyError::TooOld { age, max });
         }
         let name = |list: ListDocument| {
             let name = list.name.filter(|name| !name.is_empty())?;
             Some((list.id.parse().ok()?, text::sanitize(&name).into()))
         };
-        let names: HashMap<ListId, Arc<str>> = document.lists.into_iter().filter_map(name).collect();
-        let mut count = Count::default();
-        let mut servers = Vec::with_capacity(document.servers.len());
-        for server in document.servers {
-            match server.into_server() {
-                Some(mut server) => {
-                    count.add_server()?;
-                    let list = server.list.filter(|list| !list_names::is_known(*list));
-                    server.list_name = list.and_then(|list| names.get(&list).cloned());
-                    servers.push(server);
-                }
-                None => count.add_malformed()?,
-            }
-        }
-        Ok(Self { made_at, servers, malformed: count.malformed })
+        let names = document.lists.into_iter().filter_map(name).collect();
+        Ok(Self { made_at, names, servers: document.servers })
     }
+}
+
+/// A duration in words: "3 minutes".
+#[must_use]
+pub fn age_in_words(age: Duration) -> String {
+    let seconds = age.as_secs();
+    let (number, unit) = match seconds {
+        0..120 => (seconds, "second"),
+        120..7_200 => (seconds / 60, "minute"),
+        7_200..172_800 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
 }

@@ -1,6 +1,6 @@
 //! A signature and what it signs in one file.
 
-use crate::{PublicKey, Signature, SignatureError, TrustedComment};
+use super::{PublicKey, Signature, SignatureError, TrustedComment};
 
 /// Maximum length of a signature in bytes: its two comments and a kilobyte for the rest.
 const MAX_SIGNATURE: usize = 10 << 10;
@@ -42,7 +42,7 @@ impl<'a> SignedFile<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SigningKey;
+    use crate::minisign::SigningKey;
 
     #[test]
     fn the_message_can_contain_anything() {

@@ -8,7 +8,7 @@
 //! file:        a line "untrusted comment: ...", and a line with the key
 //! ```
 
-use crate::signature::{Signature, TrustedComment, hash};
+use super::signature::{Signature, TrustedComment, hash};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use std::{fmt, str::FromStr};

@@ -1,11 +1,11 @@
 //! Signed files in the format of minisign: Ed25519 over the BLAKE2b-512 hash of the file, with a signed comment that states what
 //! was signed, and when.
 //!
-//! The lobby signs what it exports for mirrors ([`SigningKey`]), and clients verify it ([`PublicKey`]). Whatever this crate signs,
-//! `minisign -V` verifies. Nothing here does I/O.
+//! The lobby signs copies of its list ([`SigningKey`]), and clients verify them ([`PublicKey`]). Whatever is signed here,
+//! `minisign -V` verifies.
 //!
 //! ```
-//! use rallypoint_minisign::{SignedFile, SigningKey, TrustedComment};
+//! use rallypoint_mirror::minisign::{SignedFile, SigningKey, TrustedComment};
 //!
 //! // The seed is secret and comes from a secure random generator.
 //! let key = SigningKey::from_seed([7; 32])?;
@@ -19,7 +19,6 @@
 //! assert_eq!(file.message, b"{}");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![forbid(unsafe_code)]
 
 mod blake2b;
 mod key;
