@@ -1,6 +1,7 @@
 //! When a lobby does not answer, its list is read from the first mirror with an acceptable copy, and its key is remembered
 //! (W121, W122).
 
+use rallypoint_harness::TcpPort;
 use rallypoint_mirror::minisign::{SigningKey, TrustedComment};
 use rallypoint_query::{
     ScanConfig, ScanEvent, Scanner,
@@ -112,14 +113,15 @@ async fn scan(target: &str, mirrors: &[&str], given: Option<&SigningKey>, pins: 
 }
 
 /// A port at which nothing listens.
-async fn closed_lobby() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    format!("lobby://{}", listener.local_addr().unwrap())
+fn closed_lobby() -> (TcpPort, String) {
+    let port = TcpPort::closed("127.0.0.1");
+    let lobby = format!("lobby://127.0.0.1:{}", port.number());
+    (port, lobby)
 }
 
 #[tokio::test]
 async fn w121_the_first_mirror_with_a_valid_copy_is_used() {
-    let lobby = closed_lobby().await;
+    let (_port, lobby) = closed_lobby();
     let pins = Arc::default();
     let good = mirror(&key(1), ok(&copy(&key(1), "Bacon Town", 180))).await;
     let unused = mirror(&key(1), ok(&copy(&key(1), "Other", 0))).await;
@@ -133,7 +135,7 @@ async fn w121_the_first_mirror_with_a_valid_copy_is_used() {
 
 #[tokio::test]
 async fn w121_only_the_wanted_list_is_shown() {
-    let lobby = closed_lobby().await;
+    let (_port, lobby) = closed_lobby();
     let pins = Arc::default();
     let good = mirror(&key(1), ok(&copy(&key(1), "Bacon Town", 0))).await;
     let gg2 = scan(&format!("{lobby}/gg2"), &[&good], None, &pins).await;
@@ -144,7 +146,7 @@ async fn w121_only_the_wanted_list_is_shown() {
 
 #[tokio::test]
 async fn w121_the_key_of_the_first_contact_counts() {
-    let lobby = closed_lobby().await;
+    let (_port, lobby) = closed_lobby();
     let pins = Arc::<Pins>::default();
     let first = mirror(&key(1), ok(&copy(&key(1), "Bacon Town", 0))).await;
     assert_eq!(scan(&lobby, &[&first], None, &pins).await.names, ["Bacon Town"]);
@@ -161,7 +163,7 @@ async fn w121_the_key_of_the_first_contact_counts() {
 
 #[tokio::test]
 async fn w122_a_copy_older_than_one_seen_before_is_the_last_choice() {
-    let lobby = closed_lobby().await;
+    let (_port, lobby) = closed_lobby();
     let pins = Arc::<Pins>::default();
     let fresh = mirror(&key(1), ok(&copy(&key(1), "Fresh", 0))).await;
     let hour = mirror(&key(1), ok(&copy(&key(1), "Hour", 3_600))).await;
@@ -177,7 +179,7 @@ async fn w122_a_copy_older_than_one_seen_before_is_the_last_choice() {
 
 #[tokio::test]
 async fn hostile_mirrors_cost_a_bounded_time() {
-    let lobby = closed_lobby().await;
+    let (_port, lobby) = closed_lobby();
     let pins = Arc::default();
     let silent = mirror(&key(1), Vec::new()).await;
     let moved =

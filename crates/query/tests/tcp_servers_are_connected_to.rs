@@ -1,5 +1,6 @@
 //! Listed TCP servers have no query: a scan can measure the time of a connection instead.
 
+use rallypoint_harness::TcpPort;
 use rallypoint_query::{
     FetchedServer, ProbeError, ScanConfig, ScanEvent, ScannedServer, Scanner,
     proto::{LobbyInfo, RttMethod, ServerInfo},
@@ -24,7 +25,8 @@ async fn probe(connect_tcp: bool, endpoints: Vec<SocketAddr>) -> Option<ScanEven
 async fn an_open_port_has_a_ping_and_a_closed_one_an_error() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let open = listener.local_addr().unwrap();
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let port = TcpPort::closed("127.0.0.1");
+    let closed = SocketAddr::from(([127, 0, 0, 1], port.number()));
     let Some(ScanEvent::Answered(server)) = probe(true, vec![closed, open]).await else { panic!("no answer") };
     assert_eq!(server.address, Some(open));
     assert_eq!(server.reply.unwrap().round_trip.method, RttMethod::Connect);
