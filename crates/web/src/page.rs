@@ -24,7 +24,6 @@ mod status;
 mod why;
 
 pub(crate) use error::{AlwaysPage, error_page};
-pub(crate) use facets::FacetCache;
 pub(crate) use front_page::{FrontPage, MAX_AGE_UNDER_LOAD};
 
 use crate::router::Routes;

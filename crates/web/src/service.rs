@@ -74,7 +74,6 @@ impl WebService {
             quotas: Quotas::new(&options.limits),
             rate_limiter: ClientRateLimiter::new(seed),
             render_limiter: RenderLimiter::default(),
-            facet_cache: Default::default(),
             front_page: Default::default(),
             request_counters: Default::default(),
             unnamed_proxy: Default::default(),

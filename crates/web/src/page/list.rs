@@ -177,7 +177,7 @@ fn list_page(
         layout: Layout::new(state, "Servers", "/").with_script("list.js").with_feed("/feed.atom"),
         totals: snapshot.totals(),
         favourites_only,
-        facets: state.facet_cache.facets(&snapshot, &query.filter, &settings),
+        facets: Facets::count(&snapshot, &query.filter, &settings),
         sorts: sorts(query.sort),
         headings: headings.collect(),
         rows: selection
