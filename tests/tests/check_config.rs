@@ -61,7 +61,7 @@ fn flags_override_the_environment_which_overrides_the_file() {
     let args = ["serve", "--config", "rallypoint.toml", "--set", "caps.total=3", "--print-config"];
     let variables = [("RALLYPOINT_CAPS_PER_LOBBY", "2"), ("RALLYPOINT_CAPS_TOTAL", "2")];
     let printed = stdout(&rallypoint(home.path()).args(args).envs(variables).output().unwrap());
-    for line in ["per_address = 1", "per_lobby = 2", "total = 3"] {
+    for line in ["per_address = 1", "per_list = 2", "total = 3"] {
         assert!(printed.lines().any(|printed| printed == line), "{line:?} is not in {printed}");
     }
 }

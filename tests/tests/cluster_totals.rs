@@ -76,7 +76,7 @@ fn events_and_totals_count_nothing_twice() {
         // Events of different servers at about the same time have no order.
         events.sort_unstable();
         assert_eq!(events, ["changed renamed", "listed end", "listed first", "listed second", "unlisted second"]);
-        let (_, totals) = http_get(node.http(), "/api/v1/lobbies");
+        let (_, totals) = http_get(node.http(), "/api/v1/lists");
         assert!(totals.starts_with(r#"{"servers":2,"players":14,"bots":0,"slots":48,"#), "{totals}");
         eventually("the metrics show it", || {
             http_get(node.http(), "/metrics").1.lines().any(|line| line == "rallypoint_servers_listed 2")

@@ -93,10 +93,10 @@ fn checks_and_the_address_map_apply_from_the_next_registration_on() {
 #[test]
 fn names_of_lobbies() {
     let id = "99999999-9999-9999-9999-999999999999";
-    let named = |name: &str| format!("[lobby.names]\n{id} = \"{name}\"\n");
+    let named = |name: &str| format!("[lists.names]\n{id} = \"{name}\"\n");
     let lobby = Lobby::builder().config(&named("First name")).start();
     lobby.register(&GameServer::named("somewhere").in_lobby(ListId::from_bytes([0x99; 16])));
-    let request = b"GET /api/v1/lobbies HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let request = b"GET /api/v1/lists HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     let is_served = |name: &str| String::from_utf8_lossy(&send_request(lobby.http(), request)).contains(name);
     eventually("the first name is served", || is_served("First name"));
     lobby.reload(&named("Second name"));

@@ -55,7 +55,7 @@ fn known_servers_are_accepted_when_the_total_limit_is_exhausted() {
 
 #[test]
 fn spoofed_registrations_fill_only_their_own_lobby() {
-    let lobby = Lobby::with(&["caps.per_lobby=100"]);
+    let lobby = Lobby::with(&["caps.per_list=100"]);
     send_spoofed(&lobby, 0..BURST);
     lobby.settle();
     send_spoofed(&lobby, BURST..2 * BURST);

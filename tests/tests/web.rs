@@ -40,7 +40,7 @@ fn registered_servers_are_in_the_api() {
     let list = wait_until_served(&lobby, &["Bacon Town", "Dusk"]);
     assert_eq!(list["servers"][0]["connect"], "127.1.2.3:8190");
     let id = list["servers"][0]["id"].as_str().unwrap();
-    assert_eq!(get(lobby.http(), &format!("/api/v1/servers/{id}"))["lobby_name"], "Gang Garrison 2");
+    assert_eq!(get(lobby.http(), &format!("/api/v1/servers/{id}"))["list_name"], "Gang Garrison 2");
     let outcomes = get(lobby.http(), "/api/v1/outcomes?address=127.1.2.3");
     assert_eq!(outcomes["outcomes"][0]["code"], "listed");
     eventually("the history has data", || {

@@ -48,7 +48,7 @@ fn measure() -> Result<String, Failure> {
     let mut graphs = Table::new(&["graph", "points", "median", "99 %", "slowest"]);
     let mut slowest = Duration::ZERO;
     let servers = |number| Subject::Server(id(number));
-    let lobby = |_| Subject::Lobby(ListId::GANG_GARRISON_2);
+    let lobby = |_| Subject::List(ListId::GANG_GARRISON_2);
     for (name, days, subject) in [
         ("30 days of a server", DAYS, &servers as &dyn Fn(usize) -> Subject),
         ("7 days of a server", 7, &servers),
@@ -232,7 +232,7 @@ impl ServerSource for World {
         for (number, server) in self.servers.iter().enumerate().filter(|(_, server)| server.is_up) {
             show(ObservedServer {
                 id: id(number),
-                lobby: ListId::GANG_GARRISON_2,
+                list: ListId::GANG_GARRISON_2,
                 players: server.players,
                 bots: 0,
                 slots: server.slots,

@@ -14,7 +14,7 @@ pub struct AnnouncedLobby {
 }
 
 impl AnnouncedLobby {
-    /// The list that `--lobby-id` or the lobbies name; `default` if none of them does. A server is in one list.
+    /// The list that `--list` or the lobbies name; `default` if none of them does. A server is in one list.
     pub fn common_list(lobbies: &[Self], list_id: Option<ListId>, default: ListId) -> Result<ListId, CommandError> {
         let mut lists = list_id.into_iter().chain(lobbies.iter().filter_map(|lobby| lobby.list));
         let first = lists.next().unwrap_or(default);

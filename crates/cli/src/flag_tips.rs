@@ -43,9 +43,7 @@ fn tip(command: &str, flag: &str) -> Option<&'static str> {
         ("announce", "--server" | "--host") => {
             Some("write --lobby HOST for the lobby, and --port for the port of the game")
         }
-        ("announce", "--list") => Some("write --lobby-id NAME, or --lobby HOST/NAME"),
-        ("list", "--list") => Some("write --lobby-id NAME, or HOST/NAME"),
-        ("browse" | "watch", "--list" | "--lobby-id") => Some("write the list after the lobby: lobby://HOST/NAME"),
+        ("browse" | "watch", "--list") => Some("write the list after the lobby: lobby://HOST/NAME"),
         _ => None,
     }
 }

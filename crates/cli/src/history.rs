@@ -3,11 +3,13 @@
 use crate::{
     config::{Override, Sources},
     error::CommandError,
+    list_arg,
     serve::data_dir,
 };
 use jiff::Timestamp;
 use rallypoint_history::{HistoryError, HistoryReader, Resolution, Subject, UnixSeconds, export};
 use rallypoint_lobby_proto::PublicId;
+use rallypoint_query::list_names;
 use rallypoint_wire::lobby::ListId;
 use std::{
     fs,
@@ -39,7 +41,7 @@ enum Verb {
 
 /// Print the history as CSV or JSON, also while the lobby is running
 ///
-/// Without --server, --lobby or --all: the totals of all lobbies.
+/// Without --server, --list or --all: the totals of all lists.
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 struct ExportArgs {
@@ -48,14 +50,14 @@ struct ExportArgs {
     data_dir: Option<PathBuf>,
 
     /// Public ID of one server: 32 hexadecimal digits, as in the URL of its page
-    #[arg(long, value_name = "ID", conflicts_with_all = ["lobby", "all"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["list", "all"])]
     server: Option<PublicId>,
 
-    /// One lobby: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters
-    #[arg(long, value_name = "UUID|NAME", conflicts_with = "all", value_parser = rallypoint_query::list_names::find)]
-    lobby: Option<ListId>,
+    #[arg(long, value_name = "UUID|NAME", conflicts_with = "all", value_parser = list_names::find)]
+    #[arg(help = list_arg::help("One list", ""))]
+    list: Option<ListId>,
 
-    /// Totals, every lobby and every server
+    /// Totals, every list and every server
     #[arg(long)]
     all: bool,
 
@@ -146,8 +148,8 @@ impl From<HistoryError> for ExportError {
 
 impl ExportArgs {
     fn export(&self, handle: &HistoryReader, out: &mut dyn Write) -> Result<(), ExportError> {
-        let lobby = self.lobby.map(Subject::Lobby);
-        let one = self.server.map(Subject::Server).or(lobby).unwrap_or(Subject::Total);
+        let list = self.list.map(Subject::List);
+        let one = self.server.map(Subject::Server).or(list).unwrap_or(Subject::Total);
         if !self.all {
             // Fails before anything is printed if the subject is unknown.
             handle.summary(&one, Timestamp::now().as_second())?.ok_or(ExportError::Unknown)?;

@@ -6,6 +6,7 @@ use crate::{
     error::CommandError,
     exit::{self, Exit},
     interactive_scan::InteractiveScan,
+    list_arg,
     local_lobby::LocalLobby,
     mirror_args::MirrorArgs,
     output::{
@@ -41,8 +42,8 @@ pub struct Args {
     )]
     lobbies: Vec<String>,
 
-    /// List to read, unless LOBBY names one: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters [default: all lists]
-    #[arg(long = "lobby-id", value_name = "UUID|NAME", value_parser = list_names::find)]
+    #[arg(help = list_arg::help("List to read, unless LOBBY names one", " [default: all lists]"))]
+    #[arg(long = "list", value_name = "UUID|NAME", value_parser = list_names::find)]
     list_id: Option<ListId>,
 
     /// Query every server, too

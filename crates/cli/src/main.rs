@@ -29,6 +29,7 @@ mod interactive_scan;
 mod join;
 mod known_keys;
 mod list;
+mod list_arg;
 mod listen_addr;
 mod local_lobby;
 mod log;

@@ -32,7 +32,7 @@ Tea room       7/24  rooms  127.0.0.1:9002  udp
     assert_eq!(stdout(&output), expected);
     let output = run(home.path(), ["list", &format!("{}/rooms", lobby.v4())]);
     assert!(!stdout(&output).contains("LIST") && stdout(&output).contains("Tea room"), "{}", stdout(&output));
-    let output = run(home.path(), ["list", &lobby.v4().to_string(), "--lobby-id", "gg2", "--csv"]);
+    let output = run(home.path(), ["list", &lobby.v4().to_string(), "--list", "gg2", "--csv"]);
     assert!(!stdout(&output).contains("Tea room"), "{}", stdout(&output));
 }
 
@@ -68,7 +68,7 @@ fn the_address_of_the_page_lists_its_servers() {
         assert!(has_both(&text), "{page}: {text}");
     }
     // Only what the page shows.
-    for page in ["/lobbies/rooms", "/?q=tea", "/?lobby=rooms&page=1"] {
+    for page in ["/lists/rooms", "/?q=tea", "/?list=rooms&page=1"] {
         let text = list(page);
         assert!(text.contains("Tea room") && !text.contains("Bacon Town"), "{page}: {text}");
     }
@@ -91,7 +91,7 @@ fn a_lobby_that_is_named_twice_is_listed_once() {
 #[test]
 fn a_list_that_only_the_api_names_is_shown_by_that_name() {
     const LIST: &str = "5d3a8f1e-92c4-4b6f-a0e7-3c81d2f4967b";
-    let lobby = Lobby::builder().config(&format!("[lobby.names]\n\"{LIST}\" = \"Tag\"\n")).start();
+    let lobby = Lobby::builder().config(&format!("[lists.names]\n\"{LIST}\" = \"Tag\"\n")).start();
     let home = tempfile::tempdir().unwrap();
     let server = MockServer::with_info("127.0.0.1:0", QueryProtocol::Session, &sample_info());
     lobby.register(&GameServer::named("Freeze tag").port(server.port()).in_lobby(LIST.parse().unwrap()));

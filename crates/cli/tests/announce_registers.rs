@@ -71,7 +71,7 @@ fn a_lobby_can_name_the_list() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).contains("to the list rooms of 127.0.0.1:"), "{}", stdout(&output));
     assert_eq!(lobby.servers_in(rooms).len(), 1);
-    let output = run(home.path(), [&args[..], &["--lobby-id", "gg2"]].concat());
+    let output = run(home.path(), [&args[..], &["--list", "gg2"]].concat());
     assert_eq!(output.status.code(), Some(2));
     assert!(
         stderr(&output).contains("a server is announced to one list, but gg2 and rooms are named"),

@@ -112,7 +112,7 @@ fn every_setting_is_in_the_documentation() {
             section = format!("{name}.");
             assert!(page.contains(&format!("[{name}]")), "docs/configuration.md lacks the section [{name}]");
         } else if let Some((key, value)) = line.split_once(" = ").filter(|_| !line.starts_with('#')) {
-            let row = if section == "lobby.names." {
+            let row = if section == "lists.names." {
                 format!("`{key}` = `{value}`")
             } else if section == "caps." && key == "memory" {
                 // The default depends on the memory of the machine.

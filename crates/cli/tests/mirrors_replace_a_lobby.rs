@@ -66,7 +66,7 @@ fn w121_the_list_survives_its_lobby() {
     let known = fs::read_to_string(home.path().join(".local/share/rallypoint/known_lobbies")).unwrap();
     assert!(known.starts_with(&format!("{lobby} {} ", mirrored.key())), "{known}");
     // One list only, and as JSON.
-    let rooms = mirrored.list(home.path(), &["--lobby-id", "rooms", "--json"]);
+    let rooms = mirrored.list(home.path(), &["--list", "rooms", "--json"]);
     let document: Value = serde_json::from_str(&stdout(&rooms)).unwrap();
     assert_eq!(document["servers"].as_array().unwrap().len(), 1);
     assert_eq!(document["lists"][0]["copy"]["mirror"], url);

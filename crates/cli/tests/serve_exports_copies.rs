@@ -143,7 +143,7 @@ fn w120_the_key_stays_the_same_and_the_api_states_it() {
     let copy = home.path().join("copy");
     let mut lobby = exporting(&copy);
     let key = |lobby: &Lobby| {
-        let (status, body) = http_get(lobby.http(), "/api/v1/lobbies");
+        let (status, body) = http_get(lobby.http(), "/api/v1/lists");
         assert_eq!(status, 200);
         serde_json::from_str::<Value>(&body).unwrap()["export_key"].as_str().unwrap().to_owned()
     };
@@ -161,7 +161,7 @@ fn w120_the_key_stays_the_same_and_the_api_states_it() {
     lobby.restart();
     assert_eq!(key(&lobby), first);
     let without = Lobby::start();
-    let (_, body) = http_get(without.http(), "/api/v1/lobbies");
+    let (_, body) = http_get(without.http(), "/api/v1/lists");
     assert!(serde_json::from_str::<Value>(&body).unwrap()["export_key"].is_null());
 }
 
@@ -172,7 +172,7 @@ fn w120_the_page_shows_the_key_and_the_command_for_mirrors() {
     let lobby = Lobby::with(&[&directory]);
     let key = fs::read_to_string(home.path().join("copy/rallypoint.pub")).unwrap();
     let key = key.lines().nth(1).unwrap().to_owned();
-    let page = |lobby: &Lobby| http_get(lobby.http(), "/lobbies").1;
+    let page = |lobby: &Lobby| http_get(lobby.http(), "/lists").1;
     assert!(page(&lobby).contains(&format!("<pre class=\"snippet\">{key}</pre>")), "{}", page(&lobby));
     let mirrors = "export.mirrors=https://a.example/m/,https://b.example/";
     let lobby = Lobby::with(&[&directory, mirrors, "export.hosts=lobby.example.org"]);
@@ -180,7 +180,7 @@ fn w120_the_page_shows_the_key_and_the_command_for_mirrors() {
     // Each lobby of this test has a key of its own.
     let command = "<pre class=\"snippet\">rallypoint list lobby.example.org --mirror https://a.example/m/ --mirror https://b.example/ --mirror-key RW";
     assert!(page.contains(command), "{page}");
-    assert!(!http_get(Lobby::start().http(), "/lobbies").1.contains("mirror"), "only if copies are written");
+    assert!(!http_get(Lobby::start().http(), "/lists").1.contains("mirror"), "only if copies are written");
 }
 
 #[test]

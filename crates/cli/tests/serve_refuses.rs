@@ -156,7 +156,7 @@ fn unknown_flags_and_commands_are_refused_with_a_hint() {
         (&["serve", "--set", "lobby.leese=1"], "did you mean \"lease\"?"),
         (&["announce", "--name", "x"], "--port"),
         (&["announce", "--name", "x", "--port", "0"], "from 1 to 65535"),
-        (&["announce", "--name", "x", "--port", "1", "--lobby-id", "quake"], "gg2 (Gang Garrison 2)"),
+        (&["announce", "--name", "x", "--port", "1", "--list", "quake"], "gg2 (Gang Garrison 2)"),
         (&["announce", "--name", "x", "--port", "1", "--key", "protocol_id=1"], "16 bytes"),
     ] {
         let output = run(home.path(), args);

@@ -16,7 +16,7 @@ pub struct HistoryEvent {
 /// The kind of a [`HistoryEvent`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// The server was added to the list of this lobby.
+    /// The server was added to this list.
     Listed(ListId),
     /// The server was removed from the list, with the reason code ([`UnlistReason::code`]) if it is known.
     Unlisted(Option<&'static str>),
@@ -38,11 +38,11 @@ impl EventKind {
         }
     }
 
-    /// The lobby, the reason code, the name or the map; empty if it is unknown.
+    /// The list, the reason code, the name or the map; empty if it is unknown.
     #[must_use]
     pub fn detail(&self) -> String {
         match self {
-            Self::Listed(lobby) => lobby.to_string(),
+            Self::Listed(list) => list.to_string(),
             Self::Unlisted(reason) => (*reason).unwrap_or_default().into(),
             Self::Name(text) | Self::Map(text) => text.clone(),
         }

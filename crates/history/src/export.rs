@@ -88,7 +88,7 @@ pub struct InvalidTime;
 pub struct HistorySeries<'a> {
     /// The subject.
     kind: SubjectKind,
-    /// The public ID of a server or the UUID of a lobby; null for the total.
+    /// The public ID of a server or the UUID of a list; null for the total.
     #[cfg_attr(feature = "openapi", schema(required))]
     id: Option<String>,
     /// The last name of a server.
@@ -110,7 +110,7 @@ pub struct HistorySeries<'a> {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 enum SubjectKind {
     Total,
-    Lobby,
+    List,
     Server,
 }
 
@@ -118,7 +118,7 @@ impl From<&Subject> for SubjectKind {
     fn from(subject: &Subject) -> Self {
         match subject {
             Subject::Total => Self::Total,
-            Subject::Lobby(_) => Self::Lobby,
+            Subject::List(_) => Self::List,
             Subject::Server(_) => Self::Server,
         }
     }

@@ -1,4 +1,4 @@
-//! The history of the list: samples of servers and lobbies, rolled up in an SQLite file.
+//! The history of the list: samples of servers and lists, rolled up in an SQLite file.
 //!
 //! * [`History`] owns the thread that writes. Once a minute it is given the listed servers ([`Observation`]), which never
 //!   blocks; the thread decides what to record and writes it in one transaction. Minutes are rolled up to hours and days,

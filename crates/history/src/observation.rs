@@ -28,8 +28,8 @@ pub trait ServerSource: fmt::Debug + Send + Sync {
 pub struct ObservedServer<'a> {
     /// Its public ID.
     pub id: PublicId,
-    /// The lobby in which it is listed.
-    pub lobby: ListId,
+    /// The list in which it is listed.
+    pub list: ListId,
     /// Number of human players.
     pub players: u16,
     /// Number of bots.
@@ -56,7 +56,7 @@ pub struct ListChange {
 /// The kind of a [`ListChange`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListChangeKind {
-    /// The server was added to the list of this lobby.
+    /// The server was added to this list.
     Listed(ListId),
     /// The server was removed from the list.
     Unlisted(UnlistReason),
@@ -75,7 +75,7 @@ impl ServerSource for ListSnapshot {
             let text = |key| text::display(block.table.get(key).unwrap_or_default());
             f(ObservedServer {
                 id: server.public_id(),
-                lobby: server.list_id(),
+                list: server.list_id(),
                 players: block.occupancy.players,
                 bots: block.occupancy.bots,
                 slots: block.occupancy.slots,

@@ -16,7 +16,7 @@ pub struct HistoryOptions {
     pub path: PathBuf,
     /// How long rows are kept.
     pub retention: Retention,
-    /// Maximum numbers of servers and lobbies with a history.
+    /// Maximum numbers of servers and lists with a history.
     pub limits: SubjectLimits,
     /// Maximum size of the file in bytes. Beyond it nothing is recorded, as if the disk were full. Default: 4 GiB.
     pub max_bytes: u64,
@@ -45,8 +45,8 @@ pub struct SubjectLimits {
     pub warm_up: u32,
     /// Maximum number of servers with a history. Servers that were listed longer take precedence. Default: 20,000.
     pub servers: usize,
-    /// Maximum number of lobbies with a history, likewise. Default: 1,000.
-    pub lobbies: usize,
+    /// Maximum number of lists with a history, likewise. Default: 1,000.
+    pub lists: usize,
 }
 
 impl HistoryOptions {
@@ -72,6 +72,6 @@ impl Default for Retention {
 
 impl Default for SubjectLimits {
     fn default() -> Self {
-        Self { warm_up: 5, servers: 20_000, lobbies: 1_000 }
+        Self { warm_up: 5, servers: 20_000, lists: 1_000 }
     }
 }

@@ -102,7 +102,7 @@ pub(crate) fn events(
     Ok(events)
 }
 
-/// The subjects after `after`: the total first, then lobbies, then servers, by ID.
+/// The subjects after `after`: the total first, then lists, then servers, by ID.
 pub(crate) fn subjects(
     connection: &Connection,
     after: Option<&Subject>,

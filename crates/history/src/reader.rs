@@ -95,7 +95,7 @@ impl HistoryReader {
         self.read(|connection| read::events(connection, subject, limit, before.unwrap_or(UnixSeconds::MAX)))
     }
 
-    /// The subjects with a history: the total, then lobbies, then servers; at most `limit` of those after `after`.
+    /// The subjects with a history: the total, then lists, then servers; at most `limit` of those after `after`.
     pub fn subjects(&self, after: Option<&Subject>, limit: usize) -> Result<Vec<Subject>, HistoryError> {
         self.read(|connection| read::subjects(connection, after, limit))
     }

@@ -35,7 +35,7 @@ pub(crate) struct Recorder {
     tracked: HashMap<Subject, Tracked>,
     /// Subjects that are listed, but not for long enough.
     waiting: HashMap<Subject, WarmingUp>,
-    /// Number of tracked lobbies and servers.
+    /// Number of tracked lists and servers.
     counts: Counts,
     next_key: Key,
     clock: ClockState,
@@ -72,10 +72,10 @@ struct Candidate {
     subject: Subject,
 }
 
-/// The lobby and texts of a server when its history begins.
+/// The list and texts of a server when its history begins.
 #[derive(Default)]
 struct Profile {
-    lobby: Option<ListId>,
+    list: Option<ListId>,
     name: String,
     map: String,
 }
@@ -130,16 +130,16 @@ impl Recorder {
             self.handle_change(&ListChange { time: change.time.min(observation.time), ..*change }, &mut batch);
         }
         let mut total = Sample::default();
-        let mut lobbies = HashMap::<ListId, Sample>::new();
+        let mut lists = HashMap::<ListId, Sample>::new();
         let mut profiles = HashMap::new();
         observation.servers.for_each(&mut |server| {
             total = total.plus(server.sample());
-            let lobby = lobbies.entry(server.lobby).or_default();
-            *lobby = lobby.plus(server.sample());
+            let list = lists.entry(server.list).or_default();
+            *list = list.plus(server.sample());
             self.handle_server(now, &server, &mut batch, &mut profiles);
         });
-        for (id, sample) in &lobbies {
-            self.handle_sample(now, Subject::Lobby(*id), *sample, &mut batch);
+        for (id, sample) in &lists {
+            self.handle_sample(now, Subject::List(*id), *sample, &mut batch);
         }
         if let Entry::Vacant(vacant) = self.tracked.entry(Subject::Total) {
             vacant.insert(Tracked::new(TOTAL, Profile::default()));
@@ -159,8 +159,8 @@ impl Recorder {
     fn handle_change(&mut self, change: &ListChange, batch: &mut RowBatch) {
         let Some(tracked) = self.tracked.get_mut(&Subject::Server(change.id)) else { return };
         match change.kind {
-            ListChangeKind::Listed(lobby) if !tracked.listed => {
-                tracked.push(change.time, EventKind::Listed(lobby), batch);
+            ListChangeKind::Listed(list) if !tracked.listed => {
+                tracked.push(change.time, EventKind::Listed(list), batch);
             }
             ListChangeKind::Unlisted(why) if tracked.listed => {
                 tracked.push(change.time, EventKind::Unlisted(Some(why.code())), batch);
@@ -179,7 +179,7 @@ impl Recorder {
         let subject = Subject::Server(server.id);
         if let Some(tracked) = self.tracked.get_mut(&subject) {
             if !tracked.listed {
-                tracked.push(now, EventKind::Listed(server.lobby), batch);
+                tracked.push(now, EventKind::Listed(server.list), batch);
             }
             if tracked.name != truncated(server.name) {
                 tracked.name = truncated(server.name).into();
@@ -193,7 +193,7 @@ impl Recorder {
         if self.handle_sample(now, subject, server.sample(), batch) {
             let name = truncated(server.name).into();
             let map = truncated(server.map).into();
-            profiles.insert(subject, Profile { lobby: Some(server.lobby), name, map });
+            profiles.insert(subject, Profile { list: Some(server.list), name, map });
         }
     }
 
@@ -223,10 +223,9 @@ impl Recorder {
         });
         let mut ready: Vec<_> = ready.collect();
         ready.sort_unstable_by(|a, b| b.minutes.cmp(&a.minutes).then(a.subject.cmp(&b.subject)));
-        let (servers, lobbies) =
-            ready.into_iter().partition(|candidate| matches!(candidate.subject, Subject::Server(_)));
+        let (servers, lists) = ready.into_iter().partition(|candidate| matches!(candidate.subject, Subject::Server(_)));
         self.promote_kind(now, Kind::Server, servers, profiles, batch);
-        self.promote_kind(now, Kind::Lobby, lobbies, profiles, batch);
+        self.promote_kind(now, Kind::List, lists, profiles, batch);
     }
 
     fn promote_kind(
@@ -239,7 +238,7 @@ impl Recorder {
     ) {
         let (limit, count) = match kind {
             Kind::Server => (self.limits.servers, self.counts.servers),
-            Kind::Lobby => (self.limits.lobbies, self.counts.lobbies),
+            Kind::List => (self.limits.lists, self.counts.lists),
         };
         let room = limit.saturating_sub(count);
         // No subject is deleted while the clock may be wrong.
@@ -273,12 +272,12 @@ impl Recorder {
         let key = self.next_key;
         self.next_key = self.next_key.saturating_add(1);
         batch.new.push(NewSubject::of(key, subject, since, &profile));
-        let lobby = profile.lobby;
+        let list = profile.list;
         let mut tracked = Tracked::new(key, profile);
         tracked.take(now, sample, batch);
         tracked.minutes = minutes;
-        if let Some(lobby) = lobby {
-            tracked.push(since, EventKind::Listed(lobby), batch);
+        if let Some(list) = list {
+            tracked.push(since, EventKind::Listed(list), batch);
         }
         self.waiting.remove(&subject);
         self.counts.add(&subject);
@@ -363,14 +362,14 @@ impl Tracked {
 
 impl NewSubject {
     fn of(key: Key, subject: Subject, first: UnixSeconds, profile: &Profile) -> Self {
-        Self { key, subject, first, lobby: profile.lobby, name: profile.name.clone(), map: profile.map.clone() }
+        Self { key, subject, first, list: profile.list, name: profile.name.clone(), map: profile.map.clone() }
     }
 }
 
 /// The kinds of subjects whose number is bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    Lobby,
+    List,
     Server,
 }
 
@@ -378,7 +377,7 @@ impl Kind {
     fn of(subject: &Subject) -> Option<Self> {
         match subject {
             Subject::Total => None,
-            Subject::Lobby(_) => Some(Self::Lobby),
+            Subject::List(_) => Some(Self::List),
             Subject::Server(_) => Some(Self::Server),
         }
     }
@@ -387,7 +386,7 @@ impl Kind {
 /// Numbers of tracked subjects by kind.
 #[derive(Debug, Default)]
 struct Counts {
-    lobbies: usize,
+    lists: usize,
     servers: usize,
 }
 
@@ -406,7 +405,7 @@ impl Counts {
 
     fn count_mut(&mut self, subject: &Subject) -> Option<&mut usize> {
         match Kind::of(subject)? {
-            Kind::Lobby => Some(&mut self.lobbies),
+            Kind::List => Some(&mut self.lists),
             Kind::Server => Some(&mut self.servers),
         }
     }

@@ -30,7 +30,7 @@ pub(crate) struct NewSubject {
     pub key: Key,
     pub subject: Subject,
     pub first: UnixSeconds,
-    pub lobby: Option<ListId>,
+    pub list: Option<ListId>,
     pub name: String,
     pub map: String,
 }

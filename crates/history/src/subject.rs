@@ -7,13 +7,13 @@ use std::fmt;
 /// Seconds since 1970-01-01 00:00 UTC.
 pub type UnixSeconds = i64;
 
-/// A subject of the history: a server, a lobby, or all servers together.
+/// A subject of the history: a server, a list, or all servers together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
-    /// All servers of all lobbies. In minutes without a sample of it, the program did not run.
+    /// All servers of all lists. In minutes without a sample of it, the program did not run.
     Total,
-    /// All servers of a lobby.
-    Lobby(ListId),
+    /// All servers of a list.
+    List(ListId),
     /// One server.
     Server(PublicId),
 }
@@ -25,12 +25,12 @@ pub(crate) type Key = u32;
 pub(crate) const TOTAL: Key = 0;
 
 impl Subject {
-    /// The kind: `total`, `lobby` or `server`.
+    /// The kind: `total`, `list` or `server`.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Total => "total",
-            Self::Lobby(_) => "lobby",
+            Self::List(_) => "list",
             Self::Server(_) => "server",
         }
     }
@@ -39,7 +39,7 @@ impl Subject {
     pub(crate) fn parts(&self) -> (i64, [u8; 16]) {
         match self {
             Self::Total => (0, [0; 16]),
-            Self::Lobby(id) => (1, *id.as_bytes()),
+            Self::List(id) => (1, *id.as_bytes()),
             Self::Server(id) => (2, *id.as_bytes()),
         }
     }
@@ -47,7 +47,7 @@ impl Subject {
     pub(crate) fn from_parts(kind: i64, id: [u8; 16]) -> Option<Self> {
         match kind {
             0 => Some(Self::Total),
-            1 => Some(Self::Lobby(ListId::from_bytes(id))),
+            1 => Some(Self::List(ListId::from_bytes(id))),
             2 => Some(Self::Server(PublicId::from_bytes(id))),
             _ => None,
         }
@@ -59,7 +59,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Total => Ok(()),
-            Self::Lobby(id) => id.fmt(f),
+            Self::List(id) => id.fmt(f),
             Self::Server(id) => id.fmt(f),
         }
     }

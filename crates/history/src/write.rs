@@ -139,12 +139,12 @@ impl Writer {
 
 fn insert(transaction: &Transaction<'_>, new: &NewSubject, now: UnixSeconds) -> Result<(), HistoryError> {
     let (kind, id) = new.subject.parts();
-    let lobby = new.lobby.as_ref().map(ListId::as_bytes);
+    let list = new.list.as_ref().map(ListId::as_bytes);
     let mut statement = transaction.prepare_cached(
         "INSERT INTO subject (key, kind, id, lobby, name, map, first, start, last)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)",
     )?;
-    statement.execute(params![new.key, kind, id, lobby, new.name, new.map, new.first, now])?;
+    statement.execute(params![new.key, kind, id, list, new.name, new.map, new.first, now])?;
     Ok(())
 }
 
@@ -168,9 +168,7 @@ fn insert_event(
         Ok(())
     };
     match &event.kind {
-        EventKind::Listed(lobby) => {
-            update("UPDATE subject SET listed = 1, lobby = ?2 WHERE key = ?1", lobby.as_bytes())
-        }
+        EventKind::Listed(list) => update("UPDATE subject SET listed = 1, lobby = ?2 WHERE key = ?1", list.as_bytes()),
         EventKind::Unlisted(_) => update("UPDATE subject SET listed = ?2 WHERE key = ?1", &false),
         EventKind::Name(name) => update("UPDATE subject SET name = ?2 WHERE key = ?1", name),
         EventKind::Map(map) => update("UPDATE subject SET map = ?2 WHERE key = ?1", map),

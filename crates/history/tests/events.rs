@@ -26,7 +26,7 @@ fn events_are_read_latest_first_and_are_bounded() {
     assert_eq!(all.len(), 100);
     let expected = [
         HistoryEvent { time: START + 60 * 299 - 5, kind: EventKind::Unlisted(Some("expired")) },
-        HistoryEvent { time: START + 60 * 298, kind: EventKind::Listed(LOBBY) },
+        HistoryEvent { time: START + 60 * 298, kind: EventKind::Listed(LIST) },
     ];
     assert_eq!(all[..2], expected);
     // Page by page.

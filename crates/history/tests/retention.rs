@@ -42,8 +42,8 @@ fn a_deleted_server_leaves_no_rows() {
     let reader = history.reader();
     assert_eq!(reader.summary(&server(1), START).unwrap(), None);
     assert_eq!(reader.events(&server(1), 10, None).unwrap(), []);
-    assert_eq!(reader.subjects(None, 10).unwrap(), [Subject::Total, Subject::Lobby(LOBBY), server(2)]);
-    assert_eq!(reader.subjects(Some(&Subject::Lobby(LOBBY)), 10).unwrap(), [server(2)]);
+    assert_eq!(reader.subjects(None, 10).unwrap(), [Subject::Total, Subject::List(LIST), server(2)]);
+    assert_eq!(reader.subjects(Some(&Subject::List(LIST)), 10).unwrap(), [server(2)]);
     drop(history);
     let file = rusqlite::Connection::open(folder.path().join("history.db")).unwrap();
     let rows = "SELECT count(*) FROM block WHERE subject NOT IN (SELECT key FROM subject)";

@@ -58,7 +58,7 @@ fn compare(
     step: i64,
     range: std::ops::Range<UnixSeconds>,
 ) {
-    let subjects = (1..6).map(server).chain([Subject::Total, Subject::Lobby(LOBBY)]);
+    let subjects = (1..6).map(server).chain([Subject::Total, Subject::List(LIST)]);
     for subject in subjects {
         let series = reader.series(&subject, range.clone(), resolution).unwrap();
         assert_eq!(series.step, step);
@@ -79,7 +79,7 @@ fn samples(model: &Model, subject: &Subject, from: UnixSeconds, step: i64) -> Ve
         let all = || servers.iter().map(numbers).fold([0.0; 4], |sum, one| std::array::from_fn(|i| sum[i] + one[i]));
         match subject {
             Subject::Total => Some(all()),
-            Subject::Lobby(_) => (!servers.is_empty()).then(all),
+            Subject::List(_) => (!servers.is_empty()).then(all),
             Subject::Server(id) => servers.iter().find(|(number, _)| id.as_bytes()[0] == **number).map(numbers),
         }
     };
@@ -115,7 +115,7 @@ fn recorded(model: &Model, first: Option<UnixSeconds>, time: UnixSeconds, step: 
 }
 
 fn summaries(reader: &HistoryReader, model: &Model, now: UnixSeconds) {
-    for subject in (1..6).map(server).chain([Subject::Total, Subject::Lobby(LOBBY)]) {
+    for subject in (1..6).map(server).chain([Subject::Total, Subject::List(LIST)]) {
         let all = samples(model, &subject, START, 10_000 * DAY);
         let Some(summary) = reader.summary(&subject, now).unwrap() else {
             assert!(all.is_empty());

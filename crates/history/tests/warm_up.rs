@@ -16,7 +16,7 @@ fn a_server_that_was_always_listed_has_full_uptime() {
     }
     let reader = history.reader();
     let now = START + 19 * 60;
-    for subject in [server(1), Subject::Lobby(LOBBY)] {
+    for subject in [server(1), Subject::List(LIST)] {
         let summary = reader.summary(&subject, now).unwrap().unwrap();
         assert_eq!((summary.first, summary.uptime), (START + 10 * 60, [Some(1.0); 3]), "{subject:?}");
         let minutes = reader.series(&subject, START..now + 60, Resolution::Minute).unwrap();

@@ -142,7 +142,7 @@ async fn probe_and_list(context: &WatchContext, door: &'static Door, ip: IpAddr,
         }
         None => return false,
     };
-    let target = WatchTarget { host: ip.to_string(), port, protocol, lobby: list };
+    let target = WatchTarget { host: ip.to_string(), port, protocol, list };
     let server = ProbedServer {
         // The operator may watch the same server: that is another entry.
         label: format!("announced {target}"),

@@ -86,7 +86,7 @@ pub struct ServerTable {
     clock: WallClock,
     shards: Shards,
     totals: Totals,
-    lobbies: Arc<BTreeMap<ListId, Totals>>,
+    lists: Arc<BTreeMap<ListId, Totals>>,
     published: Arc<TableSnapshot>,
     /// Servers that differ from the published snapshot; with the reason for those that left.
     touched: HashMap<PublicId, Option<UnlistReason>>,
@@ -105,7 +105,7 @@ pub struct ServerTable {
 pub struct TableUpdate {
     /// All servers.
     pub snapshot: Arc<TableSnapshot>,
-    /// The changes that are worth an event; may be empty. A server has at most one, or two if it moved to another lobby.
+    /// The changes that are worth an event; may be empty. A server has at most one, or two if it moved to another list.
     pub changes: Vec<TableChange>,
 }
 
@@ -130,7 +130,7 @@ impl ServerTable {
             clock,
             shards: published.shards.clone(),
             totals: published.totals,
-            lobbies: Arc::clone(&published.lobbies),
+            lists: Arc::clone(&published.lists),
             published: Arc::new(published),
             touched: HashMap::new(),
             is_stale: false,
@@ -180,7 +180,7 @@ impl ServerTable {
     /// Handles the whole list: servers that are not part of it are removed.
     pub fn handle_list(&mut self, list: &ListSnapshot) {
         let mut listed = HashSet::with_capacity(self.totals.servers);
-        for listing in list.lobbies().flat_map(|(_, lobby)| lobby.servers()) {
+        for listing in list.lobbies().flat_map(|(_, list)| list.servers()) {
             listed.insert(listing.public_id());
             self.put(listing);
         }
@@ -257,7 +257,7 @@ impl ServerTable {
         self.published = Arc::new(TableSnapshot {
             shards: self.shards.clone(),
             totals: self.totals,
-            lobbies: Arc::clone(&self.lobbies),
+            lists: Arc::clone(&self.lists),
             version: self.published.version + 1,
         });
         TableUpdate { snapshot: Arc::clone(&self.published), changes }
@@ -308,8 +308,8 @@ impl ServerTable {
     }
 
     fn set(&mut self, record: Arc<ServerRecord>) {
-        let lobbies = Arc::make_mut(&mut self.lobbies);
-        lobbies.entry(record.lobby).or_default().add(&record);
+        let lists = Arc::make_mut(&mut self.lists);
+        lists.entry(record.list).or_default().add(&record);
         self.totals.add(&record);
         let shard = Arc::make_mut(&mut self.shards[ShardIndex::of(record.id)]);
         match position(shard, record.id) {
@@ -334,11 +334,11 @@ impl ServerTable {
     /// Subtracts a record that was replaced or removed from the totals.
     fn subtract(&mut self, record: &ServerRecord) {
         self.totals.subtract(record);
-        let lobbies = Arc::make_mut(&mut self.lobbies);
-        if let Some(totals) = lobbies.get_mut(&record.lobby) {
+        let lists = Arc::make_mut(&mut self.lists);
+        if let Some(totals) = lists.get_mut(&record.list) {
             totals.subtract(record);
             if totals.servers == 0 {
-                lobbies.remove(&record.lobby);
+                lists.remove(&record.list);
             }
         }
     }
@@ -385,10 +385,10 @@ impl TableChange {
         }
     }
 
-    /// The changes that turn one record of a server into another: two if it moved to another lobby, none if it displays the
+    /// The changes that turn one record of a server into another: two if it moved to another list, none if it displays the
     /// same.
     fn between(before: &Arc<ServerRecord>, after: &Arc<ServerRecord>) -> [Option<Self>; 2] {
-        if before.lobby != after.lobby {
+        if before.list != after.list {
             let unlisted = Self::Unlisted(Arc::clone(before), UnlistReason::Moved);
             return [Some(unlisted), Some(Self::Listed(Arc::clone(after)))];
         }

@@ -53,7 +53,7 @@ const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 ///     host: "example.org".into(),
 ///     port: 6969.try_into()?,
 ///     protocol: Protocol::Bloodmasters,
-///     lobby: ListId::BLOODMASTERS,
+///     list: ListId::BLOODMASTERS,
 /// };
 /// assert_eq!(target.to_string(), "bloodmasters://example.org:6969");
 /// # Ok::<(), std::num::TryFromIntError>(())
@@ -66,8 +66,8 @@ pub struct WatchTarget {
     pub port: NonZeroU16,
     /// Query protocol.
     pub protocol: Protocol,
-    /// Lobby in which the server is listed.
-    pub lobby: ListId,
+    /// List in which the server is listed.
+    pub list: ListId,
 }
 
 /// The URL of the server: `bloodmasters://example.org:6969`.
@@ -116,7 +116,7 @@ impl Watcher {
                 let _ = task.await;
             }
             let label = target.to_string();
-            // A server that only changes its lobby stays the same server.
+            // A server that only changes its list stays the same server.
             if !targets.iter().any(|kept| kept.to_string() == label) {
                 self.context.registry.remove_probed(label).await;
             }

@@ -20,7 +20,7 @@ fn start() -> Lobby {
 }
 
 fn target(addr: SocketAddr, host: &str, protocol: Protocol) -> WatchTarget {
-    WatchTarget { host: host.into(), port: addr.port().try_into().unwrap(), protocol, lobby: LOBBY }
+    WatchTarget { host: host.into(), port: addr.port().try_into().unwrap(), protocol, list: LOBBY }
 }
 
 fn watch(lobby: &Lobby, targets: &[WatchTarget]) {

@@ -1,11 +1,11 @@
-//! Well-known lobbies and their names.
+//! Well-known lists and their names.
 
 use rallypoint_wire::lobby::ListId;
 
-/// A lobby that has a name.
+/// A list that has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KnownLobby {
-    /// UUID of the lobby.
+pub struct KnownList {
+    /// UUID of the list.
     pub id: ListId,
     /// Full name: `Gang Garrison 2`.
     pub name: &'static str,
@@ -13,7 +13,7 @@ pub struct KnownLobby {
     pub short: &'static str,
 }
 
-/// The lobby for rooms of `rallypoint host`: an ID of its own, so that no game lists what it cannot join.
+/// The list for rooms of `rallypoint host`: an ID of its own, so that no game lists what it cannot join.
 pub const ROOMS: &str = "6b7de0f4-5b2f-4c0e-9a57-0d1f6f3c8e21";
 
 const KNOWN: [(&str, &str, &str); 6] = [
@@ -25,37 +25,37 @@ const KNOWN: [(&str, &str, &str); 6] = [
     ("5e0a413c-97d2-4b6f-8c35-51334127950d", "Quake 3 and relatives", "quake3"),
 ];
 
-/// A text that is neither a UUID nor the name of a known lobby.
+/// A text that is neither a UUID nor the name of a known list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected the lobby's UUID or one of {}", names())]
-pub struct UnknownLobby;
+#[error("expected the list's UUID or one of {}", names())]
+pub struct UnknownList;
 
-/// All well-known lobbies.
-pub fn known() -> impl Iterator<Item = KnownLobby> {
-    KNOWN.iter().filter_map(|&(id, name, short)| Some(KnownLobby { id: id.parse().ok()?, name, short }))
+/// All well-known lists.
+pub fn known() -> impl Iterator<Item = KnownList> {
+    KNOWN.iter().filter_map(|&(id, name, short)| Some(KnownList { id: id.parse().ok()?, name, short }))
 }
 
-/// Whether a lobby is well known.
+/// Whether a list is well known.
 #[must_use]
 pub fn is_known(id: ListId) -> bool {
-    known().any(|lobby| lobby.id == id)
+    known().any(|list| list.id == id)
 }
 
-/// The short name of a lobby if it is known, otherwise its UUID. [`find`] accepts both.
+/// The short name of a list if it is known, otherwise its UUID. [`find`] accepts both.
 #[must_use]
 pub fn short_name(id: ListId) -> String {
-    known().find(|lobby| lobby.id == id).map_or_else(|| id.to_string(), |lobby| lobby.short.to_owned())
+    known().find(|list| list.id == id).map_or_else(|| id.to_string(), |list| list.short.to_owned())
 }
 
-/// Finds a lobby by its UUID or by one of the known names, ignoring case, spaces and hyphens.
+/// Finds a list by its UUID or by one of the known names, ignoring case, spaces and hyphens.
 ///
 /// # Errors
 /// If the text is neither.
-pub fn find(text: &str) -> Result<ListId, UnknownLobby> {
+pub fn find(text: &str) -> Result<ListId, UnknownList> {
     let normalized = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     let wanted = normalized(text);
-    let named = known().find(|lobby| normalized(lobby.name) == wanted || normalized(lobby.short) == wanted);
-    named.map_or_else(|| text.parse().map_err(|_| UnknownLobby), |lobby| Ok(lobby.id))
+    let named = known().find(|list| normalized(list.name) == wanted || normalized(list.short) == wanted);
+    named.map_or_else(|| text.parse().map_err(|_| UnknownList), |list| Ok(list.id))
 }
 
 fn names() -> String {
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lobbies_are_found_by_name_or_uuid() {
+    fn lists_are_found_by_name_or_uuid() {
         assert_eq!(known().count(), KNOWN.len(), "every UUID in the table is valid");
         for text in ["gg2", "Gang Garrison 2", "gang-garrison-2", "1CCF16B1-436d-856f-504d-cc1af306aaa7"] {
             assert_eq!(find(text), Ok(ListId::GANG_GARRISON_2), "{text}");

@@ -12,7 +12,7 @@ fn key(seed: u8) -> SigningKey {
 }
 
 fn document(hosts: &str) -> String {
-    let server = r#"{"lobby":"1ccf16b1-436d-856f-504d-cc1af306aaa7","name":"Bacon Town","numplayers":3,"maxplayers":8,
+    let server = r#"{"list":"1ccf16b1-436d-856f-504d-cc1af306aaa7","name":"Bacon Town","numplayers":3,"maxplayers":8,
         "addresses":{"ipv4":"192.0.2.1:8190","ipv6":null},"transport":"tcp","raw":{}}"#;
     format!(r#"{{"format":1,"hosts":[{hosts}],"max_age":{DAY},"total":1,"servers":[{server}]}}"#)
 }

@@ -42,7 +42,7 @@ fn now() -> u64 {
 fn copy(key: &SigningKey, name: &str, age: u64) -> Vec<u8> {
     let document = format!(
         r#"{{"format":1,"hosts":[],"max_age":86400,"servers":[{{"name":"{name}","transport":"tcp",
-        "lobby":"1ccf16b1-436d-856f-504d-cc1af306aaa7","addresses":{{"ipv4":"192.0.2.1:8190"}}}}]}}"#
+        "list":"1ccf16b1-436d-856f-504d-cc1af306aaa7","addresses":{{"ipv4":"192.0.2.1:8190"}}}}]}}"#
     );
     let comment = TrustedComment { timestamp: now() - age, file: FILE.into() };
     [key.sign(document.as_bytes(), &comment).to_string().as_bytes(), document.as_bytes()].concat()

@@ -71,7 +71,7 @@ function nameAndAddress(row) {
 /** Appends favourites that are not in the list as offline, below the others. */
 function appendOffline() {
   const body = document.getElementById("rows");
-  const isUnfiltered = ["q", "lobby", "game", "map", "version", "verified", "page"].every((name) => !parameters().get(name));
+  const isUnfiltered = ["q", "list", "game", "map", "version", "verified", "page"].every((name) => !parameters().get(name));
   if (body === null || parameters().get("favourites") !== "1" || !isUnfiltered || !list().dataset.ids) return;
   for (const [id, favourite] of Object.entries(favourites())) {
     if (rows.has(id)) continue;
@@ -114,7 +114,7 @@ async function load(view, { push = false } = {}) {
     if (view.get("favourites") === "1") fresh.dataset.ids = "1";
     list().replaceWith(fresh);
     form.hidden = page.getElementById("filter")?.hidden ?? false;
-    for (const id of ["lobbies", "games", "maps", "versions", "filters-label", "totals"]) replacePart(id, page);
+    for (const id of ["lists", "games", "maps", "versions", "filters-label", "totals"]) replacePart(id, page);
     failures = 0;
     removeIdsFromLinks();
     indexRows();

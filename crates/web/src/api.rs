@@ -2,14 +2,14 @@
 
 mod events;
 mod history;
-mod lobbies;
+mod lists;
 mod openapi;
 pub(crate) mod outcomes;
 pub(crate) mod response;
 pub(crate) mod schema;
 pub(crate) mod servers;
 
-pub(crate) use lobbies::no_parameters;
+pub(crate) use lists::no_parameters;
 
 use crate::{router::Routes, state::AppState};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(crate) fn private_routes() -> Routes {
 
 fn open_routes() -> OpenRoutes {
     OpenRoutes::default()
-        .routes(routes!(history::lobby))
+        .routes(routes!(history::list))
         .routes(routes!(servers::one))
         .routes(routes!(history::server))
         .routes(routes!(history::total))
@@ -48,7 +48,7 @@ fn open_routes() -> OpenRoutes {
 }
 
 fn long_open_routes() -> OpenRoutes {
-    OpenRoutes::default().routes(routes!(servers::list)).routes(routes!(lobbies::list))
+    OpenRoutes::default().routes(routes!(servers::list)).routes(routes!(lists::list))
 }
 
 fn event_open_routes() -> OpenRoutes {

@@ -37,8 +37,8 @@ pub struct Filter {
     /// Words that each have to occur in the name, map, game, version, address, or the name of a player. The first 16 different
     /// ones count.
     pub q: Option<String>,
-    /// Only servers of this lobby.
-    pub lobby: Option<ListId>,
+    /// Only servers of this list.
+    pub list: Option<ListId>,
     /// Only this game, by its short or its full name.
     pub game: Option<String>,
     /// Only maps whose name contains this.
@@ -143,11 +143,11 @@ impl<'a> Matcher<'a> {
 
     /// Whether a server matches. Cheap conditions come first.
     fn matches(&self, row: &ServerRecord) -> bool {
-        let Filter { lobby, not_empty, not_full, no_password, both_families, verified, .. } = *self.filter;
+        let Filter { list, not_empty, not_full, no_password, both_families, verified, .. } = *self.filter;
         let is = |condition: &Option<String>, text: &str| condition.as_deref().is_none_or(|wanted| wanted == text);
         let has = |condition: &Option<String>, text: &str| condition.as_deref().is_none_or(|part| text.contains(part));
         let folded = row.folded();
-        lobby.is_none_or(|lobby| lobby == row.lobby)
+        list.is_none_or(|list| list == row.list)
             && !(not_empty && row.players == 0)
             && !(not_full && row.is_full())
             && !(no_password && row.password)
@@ -179,8 +179,8 @@ impl fmt::Display for Filter {
         for (name, text) in texts.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?))) {
             out.append_pair(name, text);
         }
-        if let Some(lobby) = self.lobby {
-            out.append_pair("lobby", &lobby.to_string());
+        if let Some(list) = self.list {
+            out.append_pair("list", &list.to_string());
         }
         if let Some(verified) = self.verified {
             out.append_pair("verified", verified.code());

@@ -21,7 +21,7 @@ pub(crate) struct ServerView<'a> {
     /// The lobby that the server is in.
     #[serde(serialize_with = "text")]
     #[schema(value_type = String, format = "uuid")]
-    lobby: rallypoint_wire::lobby::ListId,
+    list: rallypoint_wire::lobby::ListId,
     /// The name; may be empty.
     name: &'a str,
     /// The map; null if the server does not report it.
@@ -126,7 +126,7 @@ pub(crate) fn server(record: &ServerRecord) -> Bytes {
     record.encoded(|record| serde_json::to_vec(&ServerView::new(record)).unwrap_or_else(|_| b"null".to_vec()).into())
 }
 
-/// Writes what has changed between two records of a server: its ID and lobby, and the fields whose values differ.
+/// Writes what has changed between two records of a server: its ID and list, and the fields whose values differ.
 pub(crate) fn write_changes(before: &ServerRecord, after: &ServerRecord, out: &mut Vec<u8>) {
     let changes = Changes { before: ServerView::new(before), after: ServerView::new(after) };
     // Writing to memory does not fail, and all keys are strings.
@@ -144,7 +144,7 @@ impl Serialize for Changes<'_> {
         // Without `..`, so that a new field cannot be forgotten here.
         let ServerView {
             id,
-            lobby,
+            list,
             name,
             map,
             password,
@@ -171,7 +171,7 @@ impl Serialize for Changes<'_> {
         } = &self.after;
         let mut map_of_changes = serializer.serialize_map(None)?;
         map_of_changes.serialize_entry("id", &id.to_string())?;
-        map_of_changes.serialize_entry("lobby", &lobby.to_string())?;
+        map_of_changes.serialize_entry("list", &list.to_string())?;
         macro_rules! write_changed {
             ($($field:ident),*) => {
                 $(if *$field != self.before.$field {
@@ -203,7 +203,7 @@ impl<'a> ServerView<'a> {
     pub fn new(record: &'a ServerRecord) -> Self {
         Self {
             id: record.id,
-            lobby: record.lobby,
+            list: record.list,
             name: &record.name,
             map: known(&record.map),
             password: record.password,

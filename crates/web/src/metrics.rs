@@ -1,6 +1,6 @@
 //! `GET /metrics`: all counters and gauges, for Prometheus.
 //!
-//! Nothing in the metrics comes from the network: labels are codes, the names that the operator gave to lobbies, and addresses
+//! Nothing in the metrics comes from the network: labels are codes, the names that the operator gave to lists, and addresses
 //! that this program listens on. So the number of time series is bounded.
 
 mod exposition;

@@ -60,11 +60,11 @@ pub struct WebLimits {
 /// Settings that can be changed while the server runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebSettings {
-    /// Names of lobbies. Default: none.
+    /// Names of lists. Default: none.
     pub names: ListNames,
     /// Title, colours and files of the pages.
     pub site: SiteSettings,
-    /// Links that start a game, by lobby. Default: none.
+    /// Links that start a game, by list. Default: none.
     pub joins: BTreeMap<ListId, JoinLink>,
     /// Rate of requests of one IPv4 address or IPv6 /56; `None` for no limit. Default: 20 per second, with bursts of 200.
     pub requests: Option<Rate>,
@@ -93,7 +93,7 @@ pub enum OutcomeAccess {
     Any,
 }
 
-/// Names of lobbies.
+/// Names of lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListNames(pub BTreeMap<ListId, String>);
 
@@ -117,13 +117,13 @@ impl WebSources {
 }
 
 impl ListNames {
-    /// The name of a lobby, if it has one.
+    /// The name of a list, if it has one.
     #[must_use]
     pub fn name(&self, id: &ListId) -> Option<&str> {
         self.0.get(id).map(String::as_str).filter(|name| !name.is_empty())
     }
 
-    /// The lobby with this UUID, this name, or this well-known name such as `gg2`; upper and lower case are the same.
+    /// The list with this UUID, this name, or this well-known name such as `gg2`; upper and lower case are the same.
     #[must_use]
     pub fn find(&self, text: &str) -> Option<ListId> {
         let named = || {
@@ -133,7 +133,7 @@ impl ListNames {
         text.parse().ok().or_else(named).or_else(|| list_names::find(text).ok())
     }
 
-    /// The name of a lobby, or else the first digits of its ID: short enough for a list.
+    /// The name of a list, or else the first digits of its ID: short enough for a list.
     pub(crate) fn short(&self, id: &ListId) -> String {
         self.name(id).map_or_else(|| format!("{:.8}…", id.to_string()), Into::into)
     }

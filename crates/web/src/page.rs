@@ -14,7 +14,7 @@ mod graph;
 mod history;
 mod layout;
 mod list;
-mod lobbies;
+mod lists;
 mod lobby_host;
 mod mirrors;
 mod server;
@@ -36,15 +36,15 @@ const MIN_COMPRESSED: usize = 1_024;
 /// Routes of pages.
 pub(crate) fn routes() -> Routes {
     Routes::new()
-        .route("/lobbies", get(lobbies::all))
-        .route("/lobbies/{id}", get(lobbies::one))
+        .route("/lists", get(lists::all))
+        .route("/lists/{id}", get(lists::one))
         .route("/why", get(why::show))
         .route("/servers/{id}", get(server::show))
         .route("/servers/{id}/website", get(server::website))
         .route("/servers/{id}/embed", get(server::embed))
         .route("/servers/{id}/badge.svg", get(badge::show))
         .route("/feed.atom", get(feed::all))
-        .route("/lobbies/{id}/feed.atom", get(feed::lobby))
+        .route("/lists/{id}/feed.atom", get(feed::list))
         .route("/theme.css", get(site::theme))
         .route("/logo", get(site::logo))
         .route("/maps/{name}", get(site::map_picture))

@@ -35,17 +35,17 @@ use tokio::sync::OnceCell;
 /// Maximum age of a list that has changed since, whatever building it costs.
 const MAX_AGE: Duration = Duration::from_secs(2);
 
-/// Maximum number of lobbies whose lists are kept.
-const MAX_LOBBIES: usize = 1_024;
+/// Maximum number of lists that are kept prebuilt.
+const MAX_LISTS: usize = 1_024;
 
 /// Minimum size in bytes of a list whose holders are tracked.
 const MIN_TRACKED: usize = 16 << 10;
 
-/// The prebuilt lists of all lobbies together, and of single lobbies.
+/// The prebuilt forms of all lists together, and of single lists.
 #[derive(Debug)]
 pub(crate) struct PrebuiltLists {
     all: Slot,
-    lobbies: Mutex<HashMap<ListId, Arc<Slot>>>,
+    lists: Mutex<HashMap<ListId, Arc<Slot>>>,
     superseded: SupersededLists,
     kept: Arc<KeptBytes>,
 }
@@ -129,40 +129,40 @@ impl PrebuiltLists {
     pub fn new(max_kept: usize, max_superseded: usize) -> Self {
         let kept = Arc::new(KeptBytes { max: max_kept, used: AtomicUsize::new(0) });
         let superseded = SupersededLists { max_bytes: max_superseded, lists: Mutex::default() };
-        Self { all: Slot::new(&kept), lobbies: Mutex::default(), superseded, kept }
+        Self { all: Slot::new(&kept), lists: Mutex::default(), superseded, kept }
     }
 
-    /// The list of one lobby, or of all lobbies. If it has to be built, that is done in the turn of the client.
+    /// One list, or all lists together. If it has to be built, that is done in the turn of the client.
     pub async fn list(
         &self,
         live: &Live,
-        lobby: Option<ListId>,
+        list: Option<ListId>,
         turn: &RenderRequest<'_>,
     ) -> Result<Arc<PrebuiltList>, TooManyWaiting> {
-        match lobby {
+        match list {
             None => self.all.current(live, None, turn, &self.superseded).await,
-            Some(lobby) => self.slot(live, lobby).current(live, Some(lobby), turn, &self.superseded).await,
+            Some(list) => self.slot(live, list).current(live, Some(list), turn, &self.superseded).await,
         }
     }
 
-    fn slot(&self, live: &Live, lobby: ListId) -> Arc<Slot> {
-        let mut lobbies = self.lobbies.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(slot) = lobbies.get(&lobby) {
+    fn slot(&self, live: &Live, list: ListId) -> Arc<Slot> {
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = lists.get(&list) {
             return Arc::clone(slot);
         }
         let slot = Arc::new(Slot::new(&self.kept));
         let snapshot = live.snapshot();
-        // A client can request any UUID: slots are kept only for lobbies that exist.
-        if snapshot.lobbies().contains_key(&lobby) {
-            if lobbies.len() >= MAX_LOBBIES {
-                lobbies.retain(|lobby, _| snapshot.lobbies().contains_key(lobby));
+        // A client can request any UUID: slots are kept only for lists that exist.
+        if snapshot.lists().contains_key(&list) {
+            if lists.len() >= MAX_LISTS {
+                lists.retain(|list, _| snapshot.lists().contains_key(list));
             }
-            if lobbies.len() >= MAX_LOBBIES {
+            if lists.len() >= MAX_LISTS {
                 // Their lists may still be on their way to clients.
-                lobbies.values().filter_map(|slot| slot.last()).for_each(|list| self.superseded.add(&list));
-                lobbies.clear();
+                lists.values().filter_map(|slot| slot.last()).for_each(|list| self.superseded.add(&list));
+                lists.clear();
             }
-            lobbies.insert(lobby, Arc::clone(&slot));
+            lists.insert(list, Arc::clone(&slot));
         }
         slot
     }
@@ -193,7 +193,7 @@ impl Slot {
     async fn current(
         &self,
         live: &Live,
-        lobby: Option<ListId>,
+        list: Option<ListId>,
         turn: &RenderRequest<'_>,
         superseded: &SupersededLists,
     ) -> Result<Arc<PrebuiltList>, TooManyWaiting> {
@@ -214,11 +214,11 @@ impl Slot {
             return Ok(list);
         }
         let snapshot = Arc::clone(&live.snapshot());
-        let build = move || Arc::new(PrebuiltList::new(&snapshot, lobby));
+        let build = move || Arc::new(PrebuiltList::new(&snapshot, list));
         let list = match tokio::task::spawn_blocking(build).await {
             Ok(list) => list,
             // The runtime is shutting down.
-            Err(_) => Arc::new(PrebuiltList::new(&live.snapshot(), lobby)),
+            Err(_) => Arc::new(PrebuiltList::new(&live.snapshot(), list)),
         };
         if let Some(old) = self.last() {
             superseded.add(&old);
@@ -286,9 +286,9 @@ impl PrebuiltList {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn new(snapshot: &LiveSnapshot, lobby: Option<ListId>) -> Self {
+    fn new(snapshot: &LiveSnapshot, list: Option<ListId>) -> Self {
         let started = Instant::now();
-        let json = write_list(&full_list(lobby), snapshot, &|_| 0.0, usize::MAX);
+        let json = write_list(&full_list(list), snapshot, &|_| 0.0, usize::MAX);
         let etag = |suffix| {
             let tag = format!("\"{:08x}-{}{suffix}\"", snapshot.cursor().epoch, snapshot.version());
             HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""))

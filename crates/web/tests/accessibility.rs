@@ -67,7 +67,7 @@ fn axe_core_reports_no_violations() {
     let Some(browser) = Browser::start(1_400) else { return };
     browser.inject_script(&axe);
     let (site, id) = site();
-    let lobby = format!("/lobbies/{LOBBY}");
+    let lobby = format!("/lists/{LOBBY}");
     let server = format!("/servers/{id}");
     let website = format!("/servers/{id}/website");
     let embed = format!("/servers/{id}/embed");
@@ -77,7 +77,7 @@ fn axe_core_reports_no_violations() {
         &server,
         "/?q=no-match",
         "/?favourites=1",
-        "/lobbies",
+        "/lists",
         &lobby,
         "/why",
         &website,
@@ -93,7 +93,7 @@ fn axe_core_reports_no_violations() {
         browser.set_viewport(width, 900);
         browser.set_color_scheme(scheme);
         let pages = pages.map(|page| (site.addr(), page)).into_iter();
-        for (addr, page) in pages.chain([(empty.addr(), "/"), (empty.addr(), "/lobbies")]) {
+        for (addr, page) in pages.chain([(empty.addr(), "/"), (empty.addr(), "/lists")]) {
             browser.open(&format!("http://{addr}{page}"));
             let found = violations(&browser);
             assert!(found.is_empty(), "{page}, {width} px, {scheme}: {found:#?}");

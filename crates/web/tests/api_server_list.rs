@@ -31,7 +31,7 @@ fn a_server_has_the_field_names_of_gamedig() {
     let protocol = "dededede-dede-dede-dede-dededededede";
     let expected = json!({
         "id": id,
-        "lobby": LOBBY.to_string(),
+        "list": LOBBY.to_string(),
         "name": "Bacon Town",
         "map": "ctf_truefort",
         "password": true,
@@ -68,7 +68,7 @@ fn a_server_has_the_field_names_of_gamedig() {
     assert_eq!(server_json, expected);
     let mut detail = site.json(&format!("/api/v1/servers/{id}"));
     detail["since"].take();
-    let detail_only = json!({ "lobby_name": null, "players": [], "bots": [] });
+    let detail_only = json!({ "list_name": null, "players": [], "bots": [] });
     let both: serde_json::Map<_, _> =
         [&expected, &detail_only].iter().flat_map(|part| part.as_object().unwrap().clone()).collect();
     assert_eq!(detail, json!(both));
@@ -97,7 +97,7 @@ fn l13_the_secret_id_is_never_published() {
     let id = list["servers"][0]["id"].as_str().unwrap().to_owned();
     let secret = "a7".repeat(16);
     assert_ne!(id, secret);
-    for path in ["/", "/api/v1/servers", "/api/v1/lobbies", &format!("/api/v1/servers/{id}"), "/api/v1/outcomes"] {
+    for path in ["/", "/api/v1/servers", "/api/v1/lists", &format!("/api/v1/servers/{id}"), "/api/v1/outcomes"] {
         let text = site.get(path).text();
         assert!(!text.contains(&secret) && !text.contains("a7a7a7a7"), "{path}: {text}");
     }
@@ -112,19 +112,19 @@ fn lobbies_have_names_and_totals() {
     let mut options = WebOptions::default();
     options.settings.names = ListNames(names.into());
     let site = Site::with_options(options);
-    let other_server = Server { lobby: other, ..Server::new(3, "c") };
+    let other_server = Server { list: other, ..Server::new(3, "c") };
     site.register_all(&[Server::new(1, "a").players(3), Server::new(2, "b").players(4), other_server]);
     let expected = json!({
         "servers": 3, "players": 7, "bots": 0, "slots": 30, "export_key": null,
-        "lobbies": [
+        "lists": [
             { "id": LOBBY.to_string(), "name": "Gang Garrison 2", "servers": 2, "players": 7, "bots": 0, "slots": 20 },
             { "id": other.to_string(), "name": null, "servers": 1, "players": 0, "bots": 0, "slots": 10 },
             { "id": quiet.to_string(), "name": "Quiet", "servers": 0, "players": 0, "bots": 0, "slots": 0 },
         ],
     });
-    assert_eq!(site.json("/api/v1/lobbies"), expected);
-    assert_eq!(site.json(&format!("/api/v1/servers?lobby={other}"))["servers"][0]["name"], "c");
-    assert_eq!(site.json(&format!("/api/v1/servers?lobby={quiet}"))["total"], 0);
+    assert_eq!(site.json("/api/v1/lists"), expected);
+    assert_eq!(site.json(&format!("/api/v1/servers?list={other}"))["servers"][0]["name"], "c");
+    assert_eq!(site.json(&format!("/api/v1/servers?list={quiet}"))["total"], 0);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn an_unchanged_list_is_304_not_modified() {
         ("/api/v1/servers", &[][..]),
         ("/api/v1/servers", &[("accept-encoding", "gzip")]),
         ("/api/v1/servers?q=a", &[]),
-        ("/api/v1/lobbies", &[]),
+        ("/api/v1/lists", &[]),
         ("/api/v1/openapi.json", &[]),
     ] {
         let first = site.request("GET", path, headers);

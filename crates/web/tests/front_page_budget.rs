@@ -64,7 +64,7 @@ impl ServerSource for Past {
         for (number, id) in (0_u64..).zip(&*self.ids) {
             let players = (number * 31 + self.time as u64 / 3_600).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59;
             let players = (players as u16).min(24);
-            show(ObservedServer { id: *id, lobby: LOBBY, players, bots: 0, slots: 24, name: "Server", map: "map" });
+            show(ObservedServer { id: *id, list: LOBBY, players, bots: 0, slots: 24, name: "Server", map: "map" });
         }
     }
 }

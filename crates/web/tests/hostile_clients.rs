@@ -35,7 +35,7 @@ fn an_idle_keep_alive_connection_is_closed() {
     let mut tcp = connect(site.addr());
     let mut responses = BufReader::new(tcp.try_clone().unwrap());
     for _ in 0..3 {
-        tcp.write_all(b"GET /api/v1/lobbies HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        tcp.write_all(b"GET /api/v1/lists HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
         assert_eq!(read_response(&mut responses, false).unwrap().status, 200);
     }
     assert!(read_response(&mut responses, false).is_none(), "closed after the timeout");
@@ -52,7 +52,7 @@ fn an_oversized_request_head_is_refused() {
         let _ = tcp.read_to_end(&mut response);
         assert!(response.is_empty() || response.starts_with(b"HTTP/1.1 431"), "{}", String::from_utf8_lossy(&response));
     }
-    assert_eq!(site.get("/api/v1/lobbies").status, 200);
+    assert_eq!(site.get("/api/v1/lists").status, 200);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn non_http_input_is_refused() {
             "{response:?}"
         );
     }
-    assert_eq!(site.get("/api/v1/lobbies").status, 200);
+    assert_eq!(site.get("/api/v1/lists").status, 200);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn connections_per_address_are_limited() {
     held.pop();
     wait_until("a connection is accepted again", || {
         let mut tcp = connect(site.addr());
-        tcp.write_all(b"GET /api/v1/lobbies HTTP/1.1\r\nhost: x\r\n\r\n").ok()?;
+        tcp.write_all(b"GET /api/v1/lists HTTP/1.1\r\nhost: x\r\n\r\n").ok()?;
         read_response(&mut BufReader::new(tcp), false)
     });
 }

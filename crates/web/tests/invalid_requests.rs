@@ -53,13 +53,13 @@ fn an_invalid_parameter_is_named() {
 }
 
 #[test]
-fn a_lobby_that_does_not_exist_is_404() {
+fn a_list_that_does_not_exist_is_404() {
     let site = Site::start();
     let cases = [
-        ("/api/v1/servers?lobby=quake", "lobby"),
-        ("/api/v1/servers?lobby=", "lobby"),
-        ("/api/v1/events?lobby=x", "lobby"),
-        ("/api/v1/lobbies/7/history", "id"),
+        ("/api/v1/servers?list=quake", "lobby"),
+        ("/api/v1/servers?list=", "list"),
+        ("/api/v1/events?list=x", "list"),
+        ("/api/v1/lists/7/history", "id"),
     ];
     for (path, parameter) in cases {
         let response = site.get(path);
@@ -94,7 +94,7 @@ fn unknown_paths_and_methods_are_refused() {
 fn public_data_is_readable_cross_origin() {
     let site = Site::start();
     let origin = ("origin", "https://launcher.example");
-    for path in ["/api/v1/servers", "/api/v1/lobbies", "/api/v1/openapi.json", "/api/v1/servers?sort=x"] {
+    for path in ["/api/v1/servers", "/api/v1/lists", "/api/v1/openapi.json", "/api/v1/servers?sort=x"] {
         assert_eq!(site.request("GET", path, &[origin]).header("access-control-allow-origin"), Some("*"), "{path}");
     }
     let preflight = site.request("OPTIONS", "/api/v1/servers", &[origin, ("access-control-request-method", "GET")]);
@@ -112,12 +112,12 @@ fn requests_over_the_rate_limit_are_429_with_retry_after() {
     options.settings.requests = Some(Rate { count: 1, per: std::time::Duration::from_secs(3_600), burst: 3 });
     let site = Site::with_options(options);
     for left in ["2", "1", "0"] {
-        let response = site.get("/api/v1/lobbies");
+        let response = site.get("/api/v1/lists");
         assert_eq!((response.status, response.header("ratelimit-remaining")), (200, Some(left)));
         assert_eq!(response.header("ratelimit-limit"), Some("3"));
         assert!(response.header("ratelimit-reset").is_some());
     }
-    let refused = site.get("/api/v1/lobbies");
+    let refused = site.get("/api/v1/lists");
     assert_eq!((refused.status, refused.json()["status"].clone()), (429, 429.into()));
     let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((3_000..=3_600).contains(&wait), "{wait}");

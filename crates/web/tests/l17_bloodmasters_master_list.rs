@@ -58,7 +58,7 @@ fn l17_a_captured_reply_lists_the_server_in_the_bloodmasters_lobby() {
     let list = site.wait_for("/api/v1/servers", |list| list["servers"][0]["verified"] == "verified");
     let server = &list["servers"][0];
     assert_eq!((&server["origin"], &server["game_name"]), (&"announced".into(), &"Bloodmasters".into()));
-    assert_eq!(server["lobby"], rallypoint_wire::lobby::ListId::BLOODMASTERS.to_string());
+    assert_eq!(server["list"], rallypoint_wire::lobby::ListId::BLOODMASTERS.to_string());
     assert_ne!(server["name"], "");
 }
 

@@ -49,7 +49,7 @@ fn one_table_per_lobby_with_the_columns_of_the_faucet_lobby() {
     let other = ListId::from_bytes([0xee; 16]);
     site.register_all(&[
         Server { keys, occupancy, ..Server::new(1, "A & <b>") },
-        Server { lobby: other, ..Server::new(2, "Elsewhere").players(3) },
+        Server { list: other, ..Server::new(2, "Elsewhere").players(3) },
     ]);
     let html = site.get("/status").text();
     let row = |cells: [&str; 6]| vec![cells.map(String::from).to_vec()];

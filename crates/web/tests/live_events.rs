@@ -86,12 +86,12 @@ fn an_unknown_event_id_is_answered_with_reset() {
 fn events_can_be_limited_to_one_lobby() {
     let site = Site::start();
     let other = ListId::from_bytes([9; 16]);
-    let path = format!("{EVENTS}?lobby={other}");
+    let path = format!("{EVENTS}?list={other}");
     let mut stream = EventStream::new(site.addr(), &path, &[]);
     stream.next().unwrap();
-    site.register_all(&[Server::new(1, "elsewhere"), Server { lobby: other, ..Server::new(2, "here") }]);
+    site.register_all(&[Server::new(1, "elsewhere"), Server { list: other, ..Server::new(2, "here") }]);
     assert_eq!(stream.next().unwrap().data["name"], "here");
-    site.register(&Server { lobby: LOBBY, ..Server::new(2, "here") });
+    site.register(&Server { list: LOBBY, ..Server::new(2, "here") });
     let gone = stream.next().unwrap();
     assert_eq!((&*gone.name, &gone.data["why"]), ("unlisted", &"moved".into()));
 }
@@ -157,7 +157,7 @@ fn a_stream_of_some_servers_has_their_events_and_totals() {
     let mut next_but =
         |skipped: &str| std::iter::from_fn(|| stream.next()).find(|event| event.name != skipped).unwrap();
     let changed = next_but("totals");
-    let expected = serde_json::json!({ "id": id("two"), "lobby": LOBBY.to_string(), "numplayers": 3 });
+    let expected = serde_json::json!({ "id": id("two"), "list": LOBBY.to_string(), "numplayers": 3 });
     assert_eq!((&*changed.name, changed.data), ("changed", expected), "only what has changed, and only of this server");
     site.register(&Server::new(3, "three"));
     site.unregister(2);

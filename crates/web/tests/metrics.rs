@@ -56,7 +56,7 @@ fn all_label_values_exist_from_the_start() {
 fn registrations_lists_and_requests_are_counted() {
     let (site, _history, _dir) = site();
     let other = ListId::from_bytes([9; 16]);
-    let in_other = |number| Server { lobby: other, ..Server::new(number, "b") };
+    let in_other = |number| Server { list: other, ..Server::new(number, "b") };
     site.register_all(&[Server::new(1, "a").players(3), in_other(2).players(2), in_other(3).players(1)]);
     site.send(b"nonsense");
     let lobby = site.lobby_addr();
@@ -76,10 +76,10 @@ fn registrations_lists_and_requests_are_counted() {
     assert_eq!(value("rallypoint_outcomes_total", &[("code", "listed")]), 3.0);
     assert_eq!(value("rallypoint_servers_listed", &[]), 3.0);
     assert_eq!(value("rallypoint_endpoints", &[]), 3.0);
-    let named = [("lobby", "1ccf16b1-436d-856f-504d-cc1af306aaa7"), ("name", "Gang \"Garrison\" 2")];
-    let rest = [("lobby", "other"), ("name", "other")];
-    assert_eq!((value("rallypoint_lobby_servers", &named), value("rallypoint_lobby_players", &named)), (1.0, 3.0));
-    assert_eq!((value("rallypoint_lobby_servers", &rest), value("rallypoint_lobby_players", &rest)), (2.0, 3.0));
+    let named = [("list", "1ccf16b1-436d-856f-504d-cc1af306aaa7"), ("name", "Gang \"Garrison\" 2")];
+    let rest = [("list", "other"), ("name", "other")];
+    assert_eq!((value("rallypoint_list_servers", &named), value("rallypoint_list_players", &named)), (1.0, 3.0));
+    assert_eq!((value("rallypoint_list_servers", &rest), value("rallypoint_list_players", &rest)), (2.0, 3.0));
     assert_eq!(value("rallypoint_list_requests_total", &[]), 1.0);
     assert_eq!(value("rallypoint_save_failing", &[]), 0.0);
     assert!(value("rallypoint_save_time_seconds", &[]) > 1.7e9 && value("rallypoint_save_bytes", &[]) > 0.0);
@@ -108,7 +108,7 @@ fn requests_and_registrations_do_not_create_series() {
     let site = Site::start();
     let before = metrics(&site).len();
     site.register_all(
-        &[1, 2, 3].map(|number| Server { lobby: ListId::from_bytes([number; 16]), ..Server::new(number, "x") }),
+        &[1, 2, 3].map(|number| Server { list: ListId::from_bytes([number; 16]), ..Server::new(number, "x") }),
     );
     for path in ["/a", "/b", "/api/v1/x", "/api/v1/servers?sort=x"] {
         request(site.addr(), "BREW", path, &[("host", "\"}\n")]);

@@ -40,8 +40,8 @@ fn names_are_readable_and_nothing_moves() {
         format!("/servers/{id}"),
         format!("/servers/{id}/website"),
         format!("/servers/{id}/embed"),
-        "/lobbies".into(),
-        format!("/lobbies/{LOBBY}"),
+        "/lists".into(),
+        format!("/lists/{LOBBY}"),
         "/why".into(),
         "/status".into(),
         "/nowhere".into(),
@@ -113,6 +113,6 @@ fn an_empty_list_shows_how_to_get_into_it_and_fills_by_itself() {
     site.register(&Server::new(1, "First"));
     browser.wait_for("document.querySelector('#rows .v-name')?.textContent === 'First'");
     assert_eq!(browser.run(&format!("return {shown}[0]")), true, "the filters appear with the first server");
-    let lobbies = "return document.querySelectorAll('[name=lobby] option').length";
+    let lobbies = "return document.querySelectorAll('[name=list] option').length";
     assert_eq!(browser.run(lobbies), 2, "they offer all lobbies, and that of the server");
 }

@@ -63,7 +63,7 @@ fn filters_and_order_are_taken_from_the_url() {
     assert_eq!(shown("q=alp"), [">Alpha<"]);
     assert_eq!(shown("not_empty=1&no_password=1"), [">Beta<"]);
     assert_eq!(shown("game=gg2&map=&version="), [">Alpha<"], "a form sends its empty fields too");
-    assert_eq!(shown(&format!("lobby={LOBBY}&sort=name")), names);
+    assert_eq!(shown(&format!("list={LOBBY}&sort=name")), names);
     assert_eq!(shown("per_page=1&page=2"), [">Alpha<"]);
     assert!(shown("favourites=1").is_empty(), "favourites are stored in the browser");
     let html = site.get("/?q=a+%26%22b&not_full=1&sort=-age").text();
@@ -91,8 +91,8 @@ fn pages_have_nothing_inline_and_every_asset_exists() {
     let pages = [
         "/".to_owned(),
         "/status".into(),
-        "/lobbies".into(),
-        format!("/lobbies/{LOBBY}"),
+        "/lists".into(),
+        format!("/lists/{LOBBY}"),
         "/why".into(),
         format!("/servers/{id}"),
         format!("/servers/{id}/embed"),
@@ -137,7 +137,7 @@ fn pages_are_compressed_if_the_client_accepts_gzip() {
 fn browsers_get_errors_as_pages() {
     let (site, _) = site();
     let html = [("accept", "text/html,*/*")];
-    for (path, status) in [("/?sort=nonsense", 400), ("/servers/x", 404), ("/nowhere", 404), ("/lobbies/x", 404)] {
+    for (path, status) in [("/?sort=nonsense", 400), ("/servers/x", 404), ("/nowhere", 404), ("/lists/x", 404)] {
         let response = site.request("GET", path, &html);
         assert_eq!(
             (response.status, response.header("content-type")),

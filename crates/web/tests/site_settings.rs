@@ -57,7 +57,7 @@ fn the_pages_are_complete_below_a_base_path() {
     options.settings.site.base_path = Some("/games/servers".parse().unwrap());
     let site = Site::with_options(options);
     let id = id(&site.register_all(&[Server { keys: KEYS, ..Server::new(1, "Alpha") }]));
-    for path in ["/", "/lobbies", "/why", "/nowhere", &format!("/servers/{id}"), &format!("/lobbies/{LOBBY}")] {
+    for path in ["/", "/lists", "/why", "/nowhere", &format!("/servers/{id}"), &format!("/lists/{LOBBY}")] {
         // A proxy can remove the base path or pass it on.
         for path in [path.to_owned(), format!("/games/servers{path}")] {
             let html = site.request("GET", &path, &[("accept", "text/html")]).text();
@@ -81,7 +81,7 @@ fn links_and_feeds_show_name_map_and_players() {
     let other = ListId::from_bytes([9; 16]);
     site.register_all(&[
         Server { keys: KEYS, ..Server::new(1, "Alpha & Co").players(5) },
-        Server { lobby: other, ..Server::new(2, "Elsewhere") },
+        Server { list: other, ..Server::new(2, "Elsewhere") },
     ]);
     let alpha = site.json("/api/v1/servers?q=alpha");
     let page = site.get(&format!("/servers/{}", id(&alpha))).text();
@@ -92,29 +92,29 @@ fn links_and_feeds_show_name_map_and_players() {
     ] {
         assert!(page.contains(tag), "{tag}: {page}");
     }
-    let feed = site.get(&format!("/lobbies/{LOBBY}/feed.atom"));
+    let feed = site.get(&format!("/lists/{LOBBY}/feed.atom"));
     assert_eq!(feed.header("content-type"), Some("application/atom+xml; charset=utf-8"));
     let feed = feed.text();
     assert!(feed.contains("<title>Alpha &#38; Co</title>") && !feed.contains("Elsewhere"), "{feed}");
     assert_eq!(site.get("/feed.atom").text().matches("<entry>").count(), 2);
-    assert_eq!(site.get("/lobbies/gg2/feed.atom").text(), feed, "lobbies have names");
+    assert_eq!(site.get("/lists/gg2/feed.atom").text(), feed, "lobbies have names");
     let badge = site.get(&format!("/servers/{}/badge.svg?graph=1", id(&alpha))).text();
     assert!(badge.contains("height=\"50\""), "{badge}");
 }
 
 #[test]
-fn lobbies_have_names_wherever_they_have_uuids() {
+fn lists_have_names_wherever_they_have_uuids() {
     let mut options = WebOptions::default();
     let own = ListId::from_bytes([9; 16]);
     options.settings.names.0.insert(own, "My Games".into());
     let site = Site::with_options(options);
-    site.register_all(&[Server::new(1, "Alpha"), Server { lobby: own, ..Server::new(2, "Beta") }]);
-    assert_eq!(site.json("/api/v1/servers?lobby=gg2")["servers"][0]["name"], "Alpha");
-    assert_eq!(site.json("/api/v1/servers?lobby=my+games")["servers"][0]["name"], "Beta");
-    assert!(site.get("/?lobby=My%20Games").text().contains(">Beta<"));
-    assert_eq!(site.get("/lobbies/my%20games").status, 200);
-    let unknown = site.get("/api/v1/servers?lobby=quake");
-    assert_eq!((unknown.status, unknown.json()["parameter"].as_str()), (404, Some("lobby")));
+    site.register_all(&[Server::new(1, "Alpha"), Server { list: own, ..Server::new(2, "Beta") }]);
+    assert_eq!(site.json("/api/v1/servers?list=gg2")["servers"][0]["name"], "Alpha");
+    assert_eq!(site.json("/api/v1/servers?list=my+games")["servers"][0]["name"], "Beta");
+    assert!(site.get("/?list=My%20Games").text().contains(">Beta<"));
+    assert_eq!(site.get("/lists/my%20games").status, 200);
+    let unknown = site.get("/api/v1/servers?list=quake");
+    assert_eq!((unknown.status, unknown.json()["parameter"].as_str()), (404, Some("list")));
 }
 
 /// A database in the format of MaxMind in which addresses below 128.0.0.0 are in Germany: a tree of one node with two records of

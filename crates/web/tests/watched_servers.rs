@@ -11,7 +11,7 @@ use rallypoint_query_proto::Protocol;
 use std::net::SocketAddr;
 
 fn target(addr: SocketAddr, protocol: Protocol) -> WatchTarget {
-    WatchTarget { host: "127.0.0.1".into(), port: addr.port().try_into().unwrap(), protocol, lobby: LOBBY }
+    WatchTarget { host: "127.0.0.1".into(), port: addr.port().try_into().unwrap(), protocol, list: LOBBY }
 }
 
 #[test]

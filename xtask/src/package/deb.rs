@@ -70,7 +70,7 @@ fn commented(settings: &str) -> String {
         .to_owned();
     for line in settings.lines() {
         // A table of names would replace the names that the program knows.
-        let is_kept = line.is_empty() || line.starts_with('#') || (line.starts_with('[') && line != "[lobby.names]");
+        let is_kept = line.is_empty() || line.starts_with('#') || (line.starts_with('[') && line != "[lists.names]");
         text += if is_kept { "" } else { "#" };
         text += line;
         text += "\n";
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn settings_are_comments_and_tables_are_not() {
-        let text = commented("# Addresses.\nlisten = []\n\n[web]\n[lobby.names]\nx = \"y\"\n");
-        assert!(text.ends_with("# Addresses.\n#listen = []\n\n[web]\n#[lobby.names]\n#x = \"y\"\n"), "{text}");
+        let text = commented("# Addresses.\nlisten = []\n\n[web]\n[lists.names]\nx = \"y\"\n");
+        assert!(text.ends_with("# Addresses.\n#listen = []\n\n[web]\n#[lists.names]\n#x = \"y\"\n"), "{text}");
     }
 }

@@ -27,7 +27,7 @@ pub const UNREAD_STREAMS: u8 = 100;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The pages, in turn.
-const PAGES: [&str; 5] = ["/", "/?q=server&sort=name", "/api/v1/servers?limit=100", "/lobbies", "/api/v1/servers"];
+const PAGES: [&str; 5] = ["/", "/?q=server&sort=name", "/api/v1/servers?limit=100", "/lists", "/api/v1/servers"];
 
 /// Fetches lists until the run is over.
 pub fn fetch_lists(load: &Load, addrs: Addrs) {

@@ -2,8 +2,8 @@
 
 use super::{list_lookup::EntryMatcher, player_source::PlayerSource};
 use crate::{
-    announced_lobby::AnnouncedLobby, error::CommandError, local_lobby::LocalLobby, registration_outcomes as outcomes,
-    scan_args::time, stdio::print_line,
+    announced_lobby::AnnouncedLobby, error::CommandError, list_arg, local_lobby::LocalLobby,
+    registration_outcomes as outcomes, scan_args::time, stdio::print_line,
 };
 use rallypoint_announce::{AnnounceConfig, LobbyHost};
 use rallypoint_query::{HttpUrl, list_names};
@@ -33,14 +33,13 @@ pub struct Args {
     // Not a doc comment, because of the brackets.
     #[arg(long = "lobby", value_name = "HOST[:PORT][/LIST]", env = "RALLYPOINT_LOBBY", value_delimiter = ',')]
     #[arg(
-        help = "Lobby: name or address, with a port if not 29944, and a list if --lobby-id does not name it; can be repeated [default: the lobby on this machine]",
-        long_help = "Lobby: name or address, with a port if not 29944, and a list if --lobby-id does not name it; can be repeated [default: the lobby on this machine]\n\nIf a name has several addresses, all of them are used."
+        help = "Lobby: name or address, with a port if not 29944, and a list if --list does not name it; can be repeated [default: the lobby on this machine]",
+        long_help = "Lobby: name or address, with a port if not 29944, and a list if --list does not name it; can be repeated [default: the lobby on this machine]\n\nIf a name has several addresses, all of them are used."
     )]
     lobbies: Vec<AnnouncedLobby>,
 
-    /// List of the lobby in which the game searches for servers: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters [default:
-    /// gg2]
-    #[arg(long = "lobby-id", value_name = "UUID|NAME", value_parser = list_names::find)]
+    #[arg(help = list_arg::help("List of the lobby in which the game searches for servers", " [default: gg2]"))]
+    #[arg(long = "list", value_name = "UUID|NAME", value_parser = list_names::find)]
     list_id: Option<ListId>,
 
     /// Maximum number of players

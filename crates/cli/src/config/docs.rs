@@ -18,7 +18,7 @@ fn rows(section: &str) -> String {
     };
     let is_here = |setting: &&Setting| setting.path.rsplit_once('.').map_or("", |(home, _)| home) == section;
     let rows =
-        SETTINGS.iter().filter(is_here).filter(|setting| !["lobby.names", "ban", "watch"].contains(&setting.path));
+        SETTINGS.iter().filter(is_here).filter(|setting| !["lists.names", "ban", "watch"].contains(&setting.path));
     let row = |setting: &Setting| {
         let restart = if setting.reloads { "" } else { " *" };
         let Setting { path, about, .. } = setting;

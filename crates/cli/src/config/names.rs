@@ -1,29 +1,29 @@
-//! Settings that are tables from lobbies to texts: names and links.
+//! Settings that are tables from lists to texts: names and links.
 
 use super::kind::{Invalid, Kind, ValueError, all};
 use crate::toml_file::{Value, found, quoted};
-use rallypoint_query::list_names;
+use rallypoint_query::list_names as known_lists;
 use rallypoint_web::JoinLink;
 use rallypoint_wire::lobby::ListId;
 use std::{collections::BTreeMap, fmt::Display};
 
-/// The names of lobbies, which add to the ones that are known; an empty name removes one.
-pub fn lobby_names() -> Kind<BTreeMap<ListId, String>> {
-    by_lobby("their names", "the name of a lobby", |name| Some(name.to_owned()))
+/// The names of lists, which add to the ones that are known; an empty name removes one.
+pub fn list_names() -> Kind<BTreeMap<ListId, String>> {
+    by_list("their names", "the name of a list", |name| Some(name.to_owned()))
 }
 
 /// Links that join a server.
 pub fn join_links() -> Kind<BTreeMap<ListId, JoinLink>> {
-    by_lobby("links", "a link that contains {address}, or {ip} and {port}", |link| link.parse().ok())
+    by_list("links", "a link that contains {address}, or {ip} and {port}", |link| link.parse().ok())
 }
 
-/// The names that a lobby has without a configuration.
+/// The names that lists have without a configuration.
 pub fn known() -> BTreeMap<ListId, String> {
-    list_names::known().map(|lobby| (lobby.id, lobby.name.to_owned())).collect()
+    known_lists::known().map(|list| (list.id, list.name.to_owned())).collect()
 }
 
-/// A table from lobbies to texts, which is added to the one before.
-fn by_lobby<T: Display + 'static>(
+/// A table from lists to texts, which is added to the one before.
+fn by_list<T: Display + 'static>(
     what: &str,
     each: &'static str,
     read: fn(&str) -> Option<T>,
@@ -33,7 +33,7 @@ fn by_lobby<T: Display + 'static>(
         let entries = all(entries.iter().map(|(id, text)| {
             let error = |message, at| ValueError { message, at: Some(at) };
             let unknown = |why: String| error(format!("{why}, not {}", quoted(id.get_ref())), id.span());
-            let id = list_names::find(id.get_ref()).map_err(|why| unknown(why.to_string()))?;
+            let id = known_lists::find(id.get_ref()).map_err(|why| unknown(why.to_string()))?;
             let unexpected = || error(format!("expected {each}, {}", found(text.get_ref())), text.span());
             Ok((id, text.get_ref().as_str().and_then(read).ok_or_else(unexpected)?))
         }));
@@ -43,5 +43,5 @@ fn by_lobby<T: Display + 'static>(
         let texts: Vec<_> = texts.iter().map(|(id, text)| format!("{} = {}", quoted(id), quoted(text))).collect();
         if texts.is_empty() { "{}".into() } else { format!("{{ {} }}", texts.join(", ")) }
     };
-    Kind::new(format!("lobbies (UUIDs or well-known names) with {what}"), read_all, show).merged_by(BTreeMap::extend)
+    Kind::new(format!("lists (UUIDs or well-known names) with {what}"), read_all, show).merged_by(BTreeMap::extend)
 }

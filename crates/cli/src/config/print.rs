@@ -20,9 +20,9 @@ pub fn print(settings: &Settings) -> String {
     for setting in SETTINGS.iter() {
         let (home, key) = setting.path.rsplit_once('.').unwrap_or(("", setting.path));
         match setting.path {
-            "lobby.names" => {
+            "lists.names" => {
                 let names = settings.names.iter().map(|(id, name)| format!("{id} = {}", quoted(name)));
-                tables(&mut out, setting, "[lobby.names]", names, "");
+                tables(&mut out, setting, "[lists.names]", names, "");
             }
             "ban" => tables(&mut out, setting, "", settings.bans.iter().map(|ban| table("ban", &ban_lines(ban))), BAN),
             "watch" => {

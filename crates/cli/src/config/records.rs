@@ -119,10 +119,10 @@ pub fn ban_lines(ban: &Ban) -> Vec<String> {
     lines
 }
 
-/// Servers that the lobby probes because they cannot register. They can refer to lobbies by these names.
+/// Servers that the lobby probes because they cannot register. They can refer to lists by these names.
 pub fn watched_servers(names: BTreeMap<ListId, String>) -> Kind<Vec<WatchTarget>> {
     let expects = "[[watch]] with server, such as \"bloodmasters://play.example.org:6969\" or \
-                   \"session://203.0.113.1:45555\", and with lobby, its name or UUID";
+                   \"session://203.0.113.1:45555\", and with list, its name or UUID";
     tables("watch", expects, move |table, before| read_watched(table, before, &names), watch_lines)
 }
 
@@ -132,24 +132,24 @@ fn read_watched(
     names: &BTreeMap<ListId, String>,
 ) -> Option<WatchTarget> {
     let server = table.parsed("server", read_server);
-    let lobby = table.parsed("lobby", |text| read_lobby(text, names));
+    let list = table.parsed("list", |text| read_list(text, names));
     table.require("server");
-    table.require("lobby");
+    table.require("list");
     table.finish();
-    let ((server, protocol), lobby) = server.zip(lobby)?;
+    let ((server, protocol), list) = server.zip(list)?;
     let host = match server.host {
         Host::Ip(ip) => ip.to_string(),
         Host::Name(name) => name.into(),
     };
     let port = server.port.or(NonZeroU16::new(protocol.default_port()))?;
-    let target = WatchTarget { host, port, protocol, lobby };
+    let target = WatchTarget { host, port, protocol, list };
     if before.iter().any(|other| other.to_string() == target.to_string()) {
         table.push_error(format!("{target} is listed twice; remove one of them"));
     }
     Some(target)
 }
 
-fn read_lobby(text: &str, names: &BTreeMap<ListId, String>) -> Result<ListId, String> {
+fn read_list(text: &str, names: &BTreeMap<ListId, String>) -> Result<ListId, String> {
     let fits = |name: &&String| !name.is_empty() && name.to_lowercase() == text.trim().to_lowercase();
     let named = names.iter().find(|(_, name)| fits(name)).map(|(id, _)| *id);
     named.map_or_else(|| list_names::find(text), Ok).map_err(|_| {
@@ -170,5 +170,5 @@ fn read_server(text: &str) -> Result<(ServerAddress, Protocol), String> {
 
 /// The keys of one watched server, one per line.
 pub fn watch_lines(target: &WatchTarget) -> Vec<String> {
-    vec![format!("server = {}", quoted(target)), format!("lobby = {}", quoted(target.lobby))]
+    vec![format!("server = {}", quoted(target)), format!("list = {}", quoted(target.list))]
 }

@@ -37,7 +37,7 @@ pub struct Settings {
     pub bans: Vec<Ban>,
     /// The bans of [`Self::ban_file`].
     pub more_bans: Vec<Ban>,
-    /// Names of lobbies.
+    /// Names of lists.
     pub names: BTreeMap<ListId, String>,
     pub save_every: Duration,
     pub receive_buffer: usize,

@@ -9,7 +9,7 @@ use super::{
         Empty, Kind, byte_rate, choice, duration, list, number, page_text, parsed, path, rate, read_socket, size,
         switch,
     },
-    names::{join_links, lobby_names},
+    names::{join_links, list_names},
     networks::{read_mapping, read_network, show_mapping, show_network},
     records::{bans, watched_servers},
     secrets::{admin_token, cluster_name, cluster_secret, store_url},
@@ -62,8 +62,8 @@ fn table() -> Vec<Setting> {
             "Interval at which the list is saved if it has changed. After a crash, changes of this period may be lost.";
         START "lobby.receive_buffer" = "8MiB", size(4_096..=GIB) => receive_buffer,
             "Requested size of each UDP receive buffer in bytes. The system may grant less: see net.core.rmem_max.";
-        LIVE "lobby.names" = "{}", lobby_names() => names,
-            "Names of lobbies. Lobbies without a name are accepted as well.";
+        LIVE "lists.names" = "{}", list_names() => names,
+            "Names of lists. Lists without a name are accepted as well.";
 
         START "list.connections" = "16_384", number(AT_LEAST_1) => list.connections,
             "Maximum number of connections for list requests. The system's limit of open files can lower it.";
@@ -140,15 +140,15 @@ fn table() -> Vec<Setting> {
         LIVE "caps.network_percent" = "10", number(1..=100) => registry.caps.network_percent,
             "Maximum share of all servers (caps.total) and of their memory (caps.memory) that one network (IPv4 /24, IPv6 \
              /48) can have, in percent. Every network can have 1000 servers and 4 MiB.";
-        LIVE "caps.per_lobby" = "1_000_000", number(AT_LEAST_1) => registry.caps.per_list,
-            "Maximum number of servers per lobby.";
+        LIVE "caps.per_list" = "1_000_000", number(AT_LEAST_1) => registry.caps.per_list,
+            "Maximum number of servers per list.";
         LIVE "caps.total" = "1_000_000", number(1..=16_000_000) => registry.caps.total,
-            "Maximum number of servers in all lobbies.";
-        LIVE "caps.lobbies" = "10_000", number(AT_LEAST_1) => registry.caps.lobbies,
-            "Maximum number of lobbies without a name. Any UUID opens one. Lobbies with a name do not count and always have \
+            "Maximum number of servers in all lists.";
+        LIVE "caps.lists" = "10_000", number(AT_LEAST_1) => registry.caps.lobbies,
+            "Maximum number of lists without a name. Any UUID opens one. Lists with a name do not count and always have \
              room.";
-        LIVE "caps.lobbies_per_network" = "100", number(AT_LEAST_1) => registry.caps.lobbies_per_network,
-            "Maximum number of lobbies without a name opened by one network (IPv4 /24, IPv6 /48).";
+        LIVE "caps.lists_per_network" = "100", number(AT_LEAST_1) => registry.caps.lobbies_per_network,
+            "Maximum number of lists without a name opened by one network (IPv4 /24, IPv6 /48).";
         LIVE "caps.memory" = "2GiB", size(MIB..=TIB) => registry.caps.memory,
             "Maximum memory for all servers in bytes: two to four times the size of the registrations, plus 1200 bytes each; \
              long ones, with more than 512 bytes in all or in the texts on pages, count up to 25 times. The default is a \
@@ -205,7 +205,7 @@ fn table() -> Vec<Setting> {
             "Bytes from all sources together.";
 
         START "history.enabled" = "true", switch() => history.enabled,
-            "Whether a history of servers and lobbies is recorded, in the file history.db of the data directory.";
+            "Whether a history of servers and lists is recorded, in the file history.db of the data directory.";
         START "history.minutes" = "2", number(1..=366) => history.retention.minutes,
             "Number of days for which one sample per minute is kept.";
         START "history.hours" = "40", number(1..=3_660) => history.retention.hours,
@@ -232,7 +232,7 @@ fn table() -> Vec<Setting> {
         LIVE "export.page_url" = "", parsed("a URL such as \"https://lobby.example.org/\"") => export.page_url,
             "Address of the live page, to which the page of a copy links.";
         LIVE "export.mirrors" = "[]", mirrors() => export.mirrors,
-            "Where the copies are published. The page of the lobbies shows players the command that reads them.";
+            "Where the copies are published. The page of the lists shows players the command that reads them.";
 
         START "cluster.url" = "", store_url() => cluster.url,
             "Redis or Valkey 7 or later, through which several lobbies share one list. If empty, this lobby is alone. User \
@@ -259,7 +259,7 @@ fn table() -> Vec<Setting> {
     }
 }
 
-/// The watched servers refer to lobbies by name, so they are parsed with `lobby.names`: the keys of a file are read in
+/// The watched servers refer to lists by name, so they are parsed with `lists.names`: the keys of a file are read in
 /// alphabetical order, and `lobby` comes before `watch`.
 /// Adds the addresses of the doors: each to the table that its setting names, or as a table of its own.
 fn with_doors(mut settings: Vec<Setting>) -> Vec<Setting> {

@@ -105,7 +105,7 @@ fn a_printed_configuration_loads_to_the_same_settings() {
         listen = "127.0.0.1:0"
         lease = "90s"
         address_map = ["10.0.0.9:8190=203.0.113.5:9000", "10.0.0.0/8 = 203.0.113.5", "[fd00::1]:1=[2001:db8::1]:2"]
-        [lobby.names]
+        [lists.names]
         00000000-0000-0000-0000-000000000001 = "A \"quoted\" name\n"
         [legacy]
         listen = "off"
@@ -126,10 +126,10 @@ fn a_printed_configuration_loads_to_the_same_settings() {
         until = "2030-01-31T18:00:00+02:00"
         [[watch]]
         server = "bloodmasters://play.example.org"
-        lobby = "Vanguard"
+        list = "Vanguard"
         [[watch]]
         server = "session://[2001:db8::1]:45555"
-        lobby = "00000000-0000-0000-0000-000000000001"
+        list = "00000000-0000-0000-0000-000000000001"
         "#,
     );
     assert_eq!(first.names.len(), 7, "a file adds names");
@@ -176,7 +176,7 @@ fn values_of_variables_and_flags_need_no_quotes() {
         ("checks.exempt", "10.0.0.0/8"),
         ("log.level", "WARN"),
         ("data_dir", "1234"),
-        ("lobby.names", r#"{ 00000000-0000-0000-0000-000000000001 = "One" }"#),
+        ("lists.names", r#"{ 00000000-0000-0000-0000-000000000001 = "One" }"#),
     ])
     .unwrap();
     assert_eq!(settings.doors[&LOBBY].len(), 2);
@@ -230,8 +230,8 @@ fn an_error_names_the_file_the_line_and_the_expected_value() {
             r#"rallypoint.toml:2: log.level: expected "error", "warn", "info", "debug" or "trace", not "loud""#,
         ),
         (
-            "[lobby.names]\nquake = \"Quake\"",
-            "rallypoint.toml:2: lobby.names: expected the lobby's UUID or one of gg2 (Gang Garrison 2), pygg2 (PyGG2 testing), \
+            "[lists.names]\nquake = \"Quake\"",
+            "rallypoint.toml:2: lists.names: expected the list's UUID or one of gg2 (Gang Garrison 2), pygg2 (PyGG2 testing), \
              vanguard (Vanguard), rooms (Rallypoint rooms), bloodmasters (Bloodmasters), quake3 (Quake 3 and relatives), not \"quake\"",
         ),
         (
@@ -280,7 +280,7 @@ fn syntax_errors_are_reported_with_their_line() {
 #[test]
 fn all_errors_are_reported_at_once_in_the_order_of_their_lines() {
     let text = "[[ban]]\nnam = \"x\"\nuntil = 3\n[[ban]]\naddress = 7\n[lobby]\nleese = 1\nmax_registration = 1\n\
-                address_map = [\n\"x\",\n\"y\"]\n[log]\nlevel = \"loud\"\n[lobby.names]\na = \"A\"\nb = \"B\"";
+                address_map = [\n\"x\",\n\"y\"]\n[log]\nlevel = \"loud\"\n[lists.names]\na = \"A\"\nb = \"B\"";
     let message = errors(text);
     let lines: Vec<_> = message.lines().map(|line| line.split(':').nth(1).unwrap()).collect();
     assert_eq!(lines, ["2", "3", "5", "7", "8", "10", "11", "13", "15", "16"], "{message}");
@@ -452,15 +452,15 @@ fn watched_servers_name_a_lobby_by_uuid_or_by_any_of_its_names() {
     let text = r#"
         [[watch]]
         server = "Bloodmasters://play.example.org"
-        lobby = "our own"
+        list = "our own"
         [[watch]]
         server = "session://203.0.113.1:7"
-        lobby = "gg2"
-        [lobby.names]
+        list = "gg2"
+        [lists.names]
         00000000-0000-0000-0000-000000000001 = "Our own"
     "#;
     let watched = settings(text).watch;
-    let shown: Vec<_> = watched.iter().map(|one| format!("{one} {}", one.lobby)).collect();
+    let shown: Vec<_> = watched.iter().map(|one| format!("{one} {}", one.list)).collect();
     assert_eq!(
         shown,
         [
@@ -478,23 +478,23 @@ fn errors_in_watched_servers_have_a_line() {
     assert!(schemes.starts_with("bloodmasters://host:port or session://host:port"));
     for (text, expected) in [
         (
-            "[[watch]]\nserver = \"play.example.org\"\nlobby = \"gg2\"",
+            "[[watch]]\nserver = \"play.example.org\"\nlist = \"gg2\"",
             format!("rallypoint.toml:2: watch: server: expected {schemes}, not \"play.example.org\""),
         ),
         (
-            "[[watch]]\nserver = \"session://a:1\"\nlobby = \"gg3\"",
-            format!("rallypoint.toml:3: watch: lobby: expected a UUID or one of {names}, not \"gg3\""),
+            "[[watch]]\nserver = \"session://a:1\"\nlist = \"gg3\"",
+            format!("rallypoint.toml:3: watch: list: expected a UUID or one of {names}, not \"gg3\""),
         ),
         (
             "[[watch]]\nserver = \"session://a:1\"",
-            "rallypoint.toml:1: watch: this [[watch]] lacks lobby".to_owned(),
+            "rallypoint.toml:1: watch: this [[watch]] lacks list".to_owned(),
         ),
         (
-            "[[watch]]\nserver = 7\nloby = \"gg2\"\nlobby = \"gg2\"",
-            "rallypoint.toml:2: watch: server: expected text, not 7\nrallypoint.toml:3: watch: unknown key \"loby\" in [[watch]]; did you mean \"lobby\"?".to_owned(),
+            "[[watch]]\nserver = 7\nlit = \"gg2\"\nlist = \"gg2\"",
+            "rallypoint.toml:2: watch: server: expected text, not 7\nrallypoint.toml:3: watch: unknown key \"lit\" in [[watch]]; did you mean \"list\"?".to_owned(),
         ),
         (
-            "[[watch]]\nserver = \"session://a:1\"\nlobby = \"gg2\"\n[[watch]]\nserver = \"session://a:1\"\nlobby = \"vanguard\"",
+            "[[watch]]\nserver = \"session://a:1\"\nlist = \"gg2\"\n[[watch]]\nserver = \"session://a:1\"\nlist = \"vanguard\"",
             "rallypoint.toml:4: watch: session://a:1 is listed twice; remove one of them".to_owned(),
         ),
     ] {

@@ -344,7 +344,7 @@ impl Diagnosis {
                 "A test entry from this machine was listed, so the server itself does not register, or registers with another \
                  lobby. Check its settings, or register it with: rallypoint announce --name NAME \
                  --port {port} --lobby {}",
-                lobby.replacen('/', " --lobby-id ", 1)
+                lobby.replacen('/', " --list ", 1)
             )),
             Some(false) => advice.push(format!(
                 "A test entry from this machine was not listed either. The lobby may refuse this address (bans, private \
@@ -467,7 +467,7 @@ mod tests {
                 .ends_with("rallypoint announce --name NAME --port 8190 --lobby lobby.example.org")
         );
         let list = Diagnosis { lobby: "lobby.example.org/rooms".into(), ..tested(Some(true)) };
-        assert!(advice(&list).ends_with("--lobby lobby.example.org --lobby-id rooms"), "{}", advice(&list));
+        assert!(advice(&list).ends_with("--lobby lobby.example.org --list rooms"), "{}", advice(&list));
         assert!(advice(&tested(Some(false))).contains("may refuse this address"));
         let refused = Diagnosis { is_test_refused: true, ..tested(Some(false)) };
         assert!(advice(&refused).ends_with("correct what it reports above, and try again."));

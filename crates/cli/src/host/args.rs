@@ -1,7 +1,7 @@
 //! The flags of `rallypoint host`.
 
 use super::key;
-use crate::{announced_lobby::AnnouncedLobby, error::CommandError, listen_addr::listen_addr};
+use crate::{announced_lobby::AnnouncedLobby, error::CommandError, list_arg, listen_addr::listen_addr};
 use rallypoint_query::list_names;
 use rallypoint_room::RoomConfig;
 use rallypoint_wire::{lobby::ListId, session};
@@ -43,8 +43,8 @@ pub struct Args {
     #[arg(long = "lobby", value_name = "HOST[:PORT]")]
     pub lobbies: Vec<AnnouncedLobby>,
 
-    /// List of the lobby: a UUID, or gg2, pygg2, vanguard, rooms, bloodmasters [default: rooms]
-    #[arg(long = "lobby-id", value_name = "UUID|NAME", value_parser = list_names::find)]
+    #[arg(help = list_arg::help("List of the lobby", " [default: rooms]"))]
+    #[arg(long = "list", value_name = "UUID|NAME", value_parser = list_names::find)]
     list_id: Option<ListId>,
 
     /// Refuse clients without encryption

@@ -88,7 +88,7 @@ Examples:
 Settings:
   Flags override environment variables, which override the file.
   Each setting has a variable: lobby.lease is RALLYPOINT_LOBBY_LEASE.
-  Names of lobbies ([lobby.names]) and bans ([[ban]]) belong in the file; they
+  Names of lists ([lists.names]) and bans ([[ban]]) belong in the file; they
   have no flags of their own.
 
 Signals:

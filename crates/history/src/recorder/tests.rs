@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 /// A full hour.
 const START: UnixSeconds = 1_800_000_000;
-const LOBBY_ID: ListId = ListId::GANG_GARRISON_2;
-const SMALL: SubjectLimits = SubjectLimits { warm_up: 5, servers: 3, lobbies: 2 };
+const LIST_ID: ListId = ListId::GANG_GARRISON_2;
+const SMALL: SubjectLimits = SubjectLimits { warm_up: 5, servers: 3, lists: 2 };
 
 /// Servers by number, with as many players.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ struct Rows(Vec<(u8, u16, &'static str)>);
 impl ServerSource for Rows {
     fn for_each(&self, f: &mut dyn FnMut(ObservedServer<'_>)) {
         for &(number, players, map) in &self.0 {
-            f(ObservedServer { id: id(number), lobby: LOBBY_ID, players, bots: 1, slots: 24, name: "Bacon Town", map });
+            f(ObservedServer { id: id(number), list: LIST_ID, players, bots: 1, slots: 24, name: "Bacon Town", map });
         }
     }
 }
@@ -61,7 +61,7 @@ fn the_history_of_a_server_begins_after_five_consecutive_minutes() {
     let batch = recorder.handle_observation(&observation(11, &[1, 2])).unwrap();
     assert_eq!(new_servers(&batch), [Subject::Server(id(2))]);
     assert_eq!(batch.new[0].first, START + 6 * 60);
-    let came = HistoryEvent { time: START + 6 * 60, kind: EventKind::Listed(LOBBY_ID) };
+    let came = HistoryEvent { time: START + 6 * 60, kind: EventKind::Listed(LIST_ID) };
     assert_eq!(batch.events, [(batch.new[0].key, came)]);
     assert_eq!(batch.samples.len(), 4);
 }
@@ -111,12 +111,12 @@ fn while_all_tracked_servers_are_listed_no_other_history_begins() {
 }
 
 #[test]
-fn lobbies_are_bounded_too() {
-    let limits = SubjectLimits { warm_up: 0, servers: 3, lobbies: 0 };
+fn lists_are_bounded_too() {
+    let limits = SubjectLimits { warm_up: 0, servers: 3, lists: 0 };
     let batch = recorder(limits).handle_observation(&observation(0, &[1])).unwrap();
-    assert!(batch.new.iter().all(|new| !matches!(new.subject, Subject::Lobby(_))));
-    let batch = recorder(SubjectLimits { lobbies: 1, ..limits }).handle_observation(&observation(0, &[1])).unwrap();
-    assert!(batch.new.iter().any(|new| new.subject == Subject::Lobby(LOBBY_ID)));
+    assert!(batch.new.iter().all(|new| !matches!(new.subject, Subject::List(_))));
+    let batch = recorder(SubjectLimits { lists: 1, ..limits }).handle_observation(&observation(0, &[1])).unwrap();
+    assert!(batch.new.iter().any(|new| new.subject == Subject::List(LIST_ID)));
 }
 
 #[test]
@@ -133,9 +133,9 @@ fn events_have_a_reason_if_the_changes_have_one() {
     assert_eq!(events_of(&batch), expected);
     // It returned twice before the next observation.
     let changes = vec![
-        ListChange { id: id(1), time: START + 70, kind: ListChangeKind::Listed(LOBBY_ID) },
+        ListChange { id: id(1), time: START + 70, kind: ListChangeKind::Listed(LIST_ID) },
         ListChange { id: id(1), time: START + 80, kind: ListChangeKind::Unlisted(UnlistReason::Replaced) },
-        ListChange { id: id(1), time: START + 90, kind: ListChangeKind::Listed(LOBBY_ID) },
+        ListChange { id: id(1), time: START + 90, kind: ListChangeKind::Listed(LIST_ID) },
     ];
     let batch = recorder.handle_observation(&observation_of(2, vec![(1, 0, "koth_valley")], changes)).unwrap();
     let codes: Vec<_> = events_of(&batch).iter().map(|event| (event.time - START, event.kind.code())).collect();
@@ -147,7 +147,7 @@ fn one_server_cannot_use_up_the_events() {
     let mut recorder = recorder(SubjectLimits { warm_up: 0, ..SMALL });
     recorder.handle_observation(&observation(0, &[1])).unwrap();
     let kind = |n| {
-        if n % 2 == 0 { ListChangeKind::Unlisted(UnlistReason::Unregistered) } else { ListChangeKind::Listed(LOBBY_ID) }
+        if n % 2 == 0 { ListChangeKind::Unlisted(UnlistReason::Unregistered) } else { ListChangeKind::Listed(LIST_ID) }
     };
     let changes = (0..1_000).map(|n| ListChange { id: id(1), time: START + 61, kind: kind(n) }).collect();
     let batch = recorder.handle_observation(&observation_of(1, vec![(1, 0, "")], changes)).unwrap();
@@ -163,7 +163,7 @@ fn a_peak_is_recorded_once() {
         let batch = recorder.handle_observation(&observation_of(minute, vec![(1, players, "")], Vec::new())).unwrap();
         batch.peaks.iter().map(|(_, players)| *players).collect::<Vec<_>>()
     };
-    // For the total, the lobby and the server.
+    // For the total, the list and the server.
     assert_eq!(peaks(0, 3), [3, 3, 3]);
     assert_eq!(peaks(1, 3), [0; 0]);
     assert_eq!(peaks(2, 2), [0; 0]);

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 pub const START: UnixSeconds = 1_800_057_600;
 pub const HOUR: UnixSeconds = 3_600;
 pub const DAY: UnixSeconds = 86_400;
-pub const LOBBY: ListId = ListId::GANG_GARRISON_2;
+pub const LIST: ListId = ListId::GANG_GARRISON_2;
 
 /// Servers by number, with their players. The number of bots equals the number of the server, and there are twice as many slots.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl ServerSource for Rows {
             let slots = 2 * u16::from(number);
             f(ObservedServer {
                 id: id(number),
-                lobby: LOBBY,
+                list: LIST,
                 players,
                 bots,
                 slots,

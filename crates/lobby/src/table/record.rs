@@ -43,8 +43,8 @@ const MAX_KEPT_ENCODING: usize = 1_024;
 pub struct ServerRecord {
     /// Public ID.
     pub id: PublicId,
-    /// Lobby in which the server is listed.
-    pub lobby: ListId,
+    /// List in which the server is listed.
+    pub list: ListId,
     /// Display name; may be empty (L6).
     pub name: Box<str>,
     /// Current map; empty if not stated.
@@ -125,7 +125,7 @@ impl ServerRecord {
         let addresses = addresses.map(|address| address.to_string()).collect::<Vec<_>>().join(" ");
         Self {
             id: listing.public_id(),
-            lobby: listing.list_id(),
+            list: listing.list_id(),
             folded: FoldedTexts::new([&name, &map, &game, &game_name, &version, &addresses], None),
             website: website(block.table.get(b"game_url").unwrap_or_default()),
             name: name.into(),
@@ -246,7 +246,7 @@ impl ServerRecord {
         // Without `..`, so that a new field cannot be forgotten here.
         let Self {
             id,
-            lobby,
+            list,
             name,
             map,
             game,
@@ -277,7 +277,7 @@ impl ServerRecord {
         let numbers = (players, bots, slots, since);
         let texts = (name, map, game, game_name, version, website);
         let addresses = (v4, v6, transport, protocol_id);
-        (id, lobby, password, origin, door) == (&other.id, &other.lobby, &other.password, &other.origin, &other.door)
+        (id, list, password, origin, door) == (&other.id, &other.list, &other.password, &other.origin, &other.door)
             && numbers == (&other.players, &other.bots, &other.slots, &other.since)
             && texts == (&other.name, &other.map, &other.game, &other.game_name, &other.version, &other.website)
             && addresses == (&other.v4, &other.v6, &other.transport, &other.protocol_id)

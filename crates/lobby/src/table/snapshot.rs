@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, sync::Arc};
 pub struct TableSnapshot {
     pub(super) shards: Shards,
     pub(super) totals: Totals,
-    pub(super) lobbies: Arc<BTreeMap<ListId, Totals>>,
+    pub(super) lists: Arc<BTreeMap<ListId, Totals>>,
     pub(super) version: u64,
 }
 
@@ -34,7 +34,7 @@ impl TableSnapshot {
     /// A snapshot without servers, older than any other.
     #[must_use]
     pub fn empty() -> Self {
-        Self { shards: Shards::default(), totals: Totals::default(), lobbies: Arc::default(), version: 0 }
+        Self { shards: Shards::default(), totals: Totals::default(), lists: Arc::default(), version: 0 }
     }
 
     /// Number of servers.
@@ -65,16 +65,16 @@ impl TableSnapshot {
         self.shards.record(id)
     }
 
-    /// Totals over all lobbies.
+    /// Totals over all lists.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// Totals of every lobby that has servers.
+    /// Totals of every list that has servers.
     #[must_use]
-    pub fn lobbies(&self) -> &BTreeMap<ListId, Totals> {
-        &self.lobbies
+    pub fn lists(&self) -> &BTreeMap<ListId, Totals> {
+        &self.lists
     }
 
     /// A number that grows with every snapshot, also with those whose changes are too small to be a [`TableChange`].

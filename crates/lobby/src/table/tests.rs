@@ -31,21 +31,21 @@ impl Fixture {
         Self { now, registry, table, received: BTreeMap::new() }
     }
 
-    fn register(&mut self, number: u8, lobby: u8, name: &str, players: u16) {
-        self.register_with(number, lobby, &[("name", name)], players);
+    fn register(&mut self, number: u8, list: u8, name: &str, players: u16) {
+        self.register_with(number, list, &[("name", name)], players);
     }
 
-    fn register_with(&mut self, number: u8, lobby: u8, entries: &[(&str, &str)], players: u16) {
+    fn register_with(&mut self, number: u8, list: u8, entries: &[(&str, &str)], players: u16) {
         let mut table = TableBuf::new();
         for (key, value) in entries {
             table.push(key.as_bytes(), value.as_bytes()).unwrap();
         }
         let id = ServerId::from_bytes([number; 16]);
-        let lobby = ListId::from_bytes([lobby; 16]);
+        let list = ListId::from_bytes([list; 16]);
         let occupancy = Occupancy { players, bots: 1, slots: 20, password: false };
         let port = (1_000 + u16::from(number)).try_into().unwrap();
         let mut datagram = Vec::new();
-        Registration::new(id, lobby, Transport::Udp, port, occupancy, table.as_table()).unwrap().emit(&mut datagram);
+        Registration::new(id, list, Transport::Udp, port, occupancy, table.as_table()).unwrap().emit(&mut datagram);
         self.registry.handle_datagram(self.now, ([192, 0, 2, number], 5_000).into(), &datagram);
     }
 
@@ -95,14 +95,14 @@ impl Fixture {
             .collect();
         let in_table: Vec<_> = snapshot.records().map(|record| record.id).collect();
         assert_eq!(in_table, listed.keys().copied().collect::<Vec<_>>(), "sorted by ID");
-        let mut lobbies: BTreeMap<ListId, Totals> = BTreeMap::new();
+        let mut lists: BTreeMap<ListId, Totals> = BTreeMap::new();
         for record in snapshot.records() {
             assert!(record.displays_like(&ServerRecord::new(listed[&record.id], &self.table.clock)));
             assert!(Arc::ptr_eq(snapshot.record(record.id).unwrap(), record));
-            lobbies.entry(record.lobby).or_default().add(record);
+            lists.entry(record.list).or_default().add(record);
         }
-        assert_eq!(*snapshot.lobbies(), lobbies);
-        assert_eq!(snapshot.totals().players, lobbies.values().map(|totals| totals.players).sum::<u64>());
+        assert_eq!(*snapshot.lists(), lists);
+        assert_eq!(snapshot.totals().players, lists.values().map(|totals| totals.players).sum::<u64>());
         assert_eq!(snapshot.len(), listed.len());
         assert!(is_same(&self.received, &by_id(&snapshot)), "a subscriber knows the same as a reader");
     }
@@ -130,7 +130,7 @@ fn is_same(one: &BTreeMap<PublicId, Arc<ServerRecord>>, other: &BTreeMap<PublicI
 
 #[derive(Clone, Debug)]
 enum Step {
-    Register { number: u8, lobby: u8, name: String, players: u16 },
+    Register { number: u8, list: u8, name: String, players: u16 },
     Unregister(u8),
     Wait(u64),
     LoseEvents,
@@ -140,7 +140,7 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => (0..12u8, 0..3u8, "[ab]{0,2}", 0..4u16)
-            .prop_map(|(number, lobby, name, players)| Step::Register { number, lobby, name, players }),
+            .prop_map(|(number, list, name, players)| Step::Register { number, list, name, players }),
         2 => (0..12u8).prop_map(Step::Unregister),
         2 => (0..300u64).prop_map(Step::Wait),
         1 => (30_000..80_000u64).prop_map(Step::Wait),
@@ -158,7 +158,7 @@ proptest! {
         let mut fixture = Fixture::new();
         for step in steps {
             match step {
-                Step::Register { number, lobby, name, players } => fixture.register(number, lobby, &name, players),
+                Step::Register { number, list, name, players } => fixture.register(number, list, &name, players),
                 Step::Unregister(number) => fixture.unregister(number),
                 Step::Wait(ms) => drop(fixture.wait(Duration::from_millis(ms))),
                 Step::LoseEvents => fixture.pass_events(true),
@@ -215,7 +215,7 @@ fn a_verification_result_outlives_the_next_registration_and_is_dropped_with_the_
 }
 
 #[test]
-fn a_server_that_moves_leaves_its_lobby_before_it_is_listed_in_another() {
+fn a_server_that_moves_leaves_its_list_before_it_is_listed_in_another() {
     let mut fixture = Fixture::new();
     fixture.register(1, 9, "moves", 0);
     fixture.wait(PUBLISH_INTERVAL);
@@ -224,7 +224,7 @@ fn a_server_that_moves_leaves_its_lobby_before_it_is_listed_in_another() {
     let [TableChange::Unlisted(before, UnlistReason::Moved), TableChange::Listed(after)] = &changes[..] else {
         panic!("{changes:?}");
     };
-    assert_eq!((before.lobby, after.lobby), (ListId::from_bytes([9; 16]), ListId::from_bytes([1; 16])));
+    assert_eq!((before.list, after.list), (ListId::from_bytes([9; 16]), ListId::from_bytes([1; 16])));
 }
 
 #[test]

@@ -27,8 +27,8 @@ use std::{
 /// Default port of a lobby's page and API.
 pub(crate) const HTTP_PORT: NonZeroU16 = NonZeroU16::new(29_950).expect("29950 is not 0");
 
-/// The path of the API that lists the lobbies.
-pub(crate) const LOBBIES: &str = "/api/v1/lobbies";
+/// The path of the API that names all lists.
+pub(crate) const LISTS: &str = "/api/v1/lists";
 
 /// Maximum size of the file with the key of a copy, in bytes.
 const MAX_KEY_FILE: usize = 1_024;
@@ -78,35 +78,35 @@ async fn is_copy(url: &HttpUrl, config: &ScanConfig) -> bool {
 
 /// The lists that the API of a lobby reports, with the names that its operator has given them.
 pub(super) async fn lists(host: &Host, config: &ScanConfig) -> Result<Vec<(ListId, Option<Arc<str>>)>, ProbeError> {
-    lists_at(&lobbies_url(host), config).await
+    lists_at(&lists_url(host), config).await
 }
 
 async fn lists_at(url: &HttpUrl, config: &ScanConfig) -> Result<Vec<(ListId, Option<Arc<str>>)>, ProbeError> {
-    let document: LobbiesDocument = serde_json::from_slice(&http::get(url, config).await?).map_err(|_| not_a_list())?;
-    let with_servers = document.lobbies.into_iter().filter(|lobby| lobby.servers > 0);
-    let named = |lobby: LobbyDocument| {
-        let name = lobby.name.filter(|name| !name.is_empty());
-        Some((lobby.id.parse().ok()?, name.map(|name| text::sanitize(&name).into())))
+    let document: ListsDocument = serde_json::from_slice(&http::get(url, config).await?).map_err(|_| not_a_list())?;
+    let with_servers = document.lists.into_iter().filter(|list| list.servers > 0);
+    let named = |list: ListDocument| {
+        let name = list.name.filter(|name| !name.is_empty());
+        Some((list.id.parse().ok()?, name.map(|name| text::sanitize(&name).into())))
     };
     Ok(with_servers.filter_map(named).collect())
 }
 
 /// The address of a lobby's API at its default port: its lists, and the key of what it exports.
-pub(crate) fn lobbies_url(host: &Host) -> HttpUrl {
-    HttpUrl { is_secure: false, host: host.clone(), port: HTTP_PORT, path: LOBBIES.into() }
+pub(crate) fn lists_url(host: &Host) -> HttpUrl {
+    HttpUrl { is_secure: false, host: host.clone(), port: HTTP_PORT, path: LISTS.into() }
 }
 
 /// Parameters of a page that the API has as well: what they select is what the page shows.
 const FILTERS: [&str; 10] =
-    ["q", "lobby", "game", "map", "version", "verified", "not_empty", "not_full", "no_password", "both_families"];
+    ["q", "list", "game", "map", "version", "verified", "not_empty", "not_full", "no_password", "both_families"];
 
 /// Where the list of a URL may be, in the order of trying: the document itself, the API beside it (a page may be below the
 /// root of its site), for a document the API at the root, and for a directory the master list of a site without an API.
 fn candidates(path: &str) -> Vec<String> {
     let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
-    if let Some((site, lobby)) = path.split_once("/lobbies/") {
-        let lobby = lobby.split('/').next().unwrap_or_default();
-        return vec![format!("{site}/api/v1/servers?lobby={lobby}")];
+    if let Some((site, list)) = path.split_once("/lists/") {
+        let list = list.split('/').next().unwrap_or_default();
+        return vec![format!("{site}/api/v1/servers?list={list}")];
     }
     let directory = &path[..=path.rfind('/').unwrap_or(0)];
     let mut candidates = Vec::new();
@@ -207,19 +207,19 @@ async fn read(
 async fn fetch_list_names(url: &HttpUrl, servers: &str, config: &ScanConfig) -> HashMap<ListId, Option<Arc<str>>> {
     let servers = servers.split('?').next().unwrap_or_default();
     let Some(api) = servers.strip_suffix("servers") else { return HashMap::new() };
-    let url = HttpUrl { path: format!("{api}lobbies"), ..url.clone() };
+    let url = HttpUrl { path: format!("{api}lists"), ..url.clone() };
     lists_at(&url, config).await.unwrap_or_default().into_iter().collect()
 }
 
-/// The lobbies of the API. Only the fields that are used are kept, so that a hostile document takes no more memory than it has
+/// The lists of the API. Only the fields that are used are kept, so that a hostile document takes no more memory than it has
 /// bytes.
 #[derive(Deserialize)]
-struct LobbiesDocument {
-    lobbies: Vec<LobbyDocument>,
+struct ListsDocument {
+    lists: Vec<ListDocument>,
 }
 
 #[derive(Deserialize)]
-struct LobbyDocument {
+struct ListDocument {
     id: String,
     name: Option<String>,
     servers: u64,
@@ -239,7 +239,7 @@ struct ServersDocument {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ServerDocument {
-    lobby: Option<String>,
+    list: Option<String>,
     name: Option<String>,
     game: Option<String>,
     game_name: Option<String>,
@@ -291,7 +291,7 @@ impl ServerDocument {
             lobby: Some(lobby),
             ..ServerInfo::default()
         };
-        let list = self.lobby.and_then(|id| id.parse().ok());
+        let list = self.list.and_then(|id| id.parse().ok());
         (!endpoints.is_empty()).then_some(FetchedServer { info, endpoints, protocol: None, list, list_name: None })
     }
 }
@@ -325,10 +325,10 @@ mod tests {
     fn a_page_leads_to_the_api_beside_it() {
         for (path, expected) in [
             ("/", vec!["/api/v1/servers", "/bloodmasterslist.php"]),
-            ("/?lobby=a&page=2", vec!["/api/v1/servers?lobby=a", "/bloodmasterslist.php"]),
+            ("/?list=a&page=2", vec!["/api/v1/servers?list=a", "/bloodmasterslist.php"]),
             ("/?q=a+b&game=&not_empty=1&sort=name", vec!["/api/v1/servers?q=a+b&not_empty=1", "/bloodmasterslist.php"]),
-            ("/lobbies/gg2", vec!["/api/v1/servers?lobby=gg2"]),
-            ("/games/lobbies/gg2/feed.atom", vec!["/games/api/v1/servers?lobby=gg2"]),
+            ("/lists/gg2", vec!["/api/v1/servers?list=gg2"]),
+            ("/games/lists/gg2/feed.atom", vec!["/games/api/v1/servers?list=gg2"]),
             ("/games/", vec!["/games/api/v1/servers", "/games/bloodmasterslist.php"]),
             ("/servers/1", vec!["/servers/1", "/servers/api/v1/servers", "/api/v1/servers"]),
             ("/list.php?x=1", vec!["/list.php?x=1", "/api/v1/servers"]),

@@ -4,7 +4,7 @@ use super::{CopiedList, MirrorError};
 use crate::{
     FetchedServer, HttpUrl, ListSummary, ProbeError, ScanConfig, Target,
     http::MAX_LIST,
-    list::web::{Fetched, HTTP_PORT, LOBBIES, get_at_most, lobbies_url},
+    list::web::{Fetched, HTTP_PORT, LISTS, get_at_most, lists_url},
     list_names,
 };
 use rallypoint_mirror::{
@@ -103,7 +103,7 @@ struct FetchedCopy {
 
 /// The answer of a lobby's API. Only the field that is used is kept.
 #[derive(Deserialize)]
-struct LobbiesDocument {
+struct ListsDocument {
     export_key: Option<String>,
 }
 
@@ -156,7 +156,7 @@ impl MirrorConfig {
         }
         let Ok(Ok(fetched)) = timeout(LEARN_TIMEOUT, get_at_most(&url, config, MAX_SMALL)).await else { return };
         let document = fetched.response.into_body().ok().and_then(|body| serde_json::from_slice(&body).ok());
-        let Some(LobbiesDocument { export_key: Some(key) }) = document else { return };
+        let Some(ListsDocument { export_key: Some(key) }) = document else { return };
         if let Ok(key) = key.parse() {
             self.pins.pin(&lobby, PinnedKey { key, newest: 0 });
         }
@@ -255,8 +255,8 @@ fn wanted_list(target: &Target) -> Option<ListId> {
         Target::Lobby(lobby) => lobby.id,
         Target::WebList(url) => {
             let (path, query) = url.path.split_once('?').unwrap_or((&url.path, ""));
-            let page = path.split_once("/lobbies/").and_then(|(_, list)| list.split('/').next());
-            let parameter = || query.split('&').find_map(|parameter| parameter.strip_prefix("lobby="));
+            let page = path.split_once("/lists/").and_then(|(_, list)| list.split('/').next());
+            let parameter = || query.split('&').find_map(|parameter| parameter.strip_prefix("list="));
             list_names::find(page.or_else(parameter)?).ok()
         }
         Target::LegacyLobby(..) | Target::Server(_) => None,
@@ -267,11 +267,11 @@ fn wanted_list(target: &Target) -> Option<ListId> {
 /// one.
 fn api_url(target: &Target) -> Option<HttpUrl> {
     match target {
-        Target::Lobby(lobby) if lobby.port() == lobby::PORT => Some(lobbies_url(&lobby.host)),
+        Target::Lobby(lobby) if lobby.port() == lobby::PORT => Some(lists_url(&lobby.host)),
         Target::WebList(url) => {
             let path = url.path.split('?').next().unwrap_or_default();
             let directory = &path[..path.rfind('/').unwrap_or(0)];
-            Some(HttpUrl { path: format!("{directory}{LOBBIES}"), ..url.clone() })
+            Some(HttpUrl { path: format!("{directory}{LISTS}"), ..url.clone() })
         }
         _ => None,
     }
@@ -305,7 +305,7 @@ mod tests {
             "lobby://Lobby.Example.org",
             "lobby://lobby.example.org:29944/gg2",
             "https://lobby.example.org/",
-            "http://lobby.example.org:29950/?lobby=gg2",
+            "http://lobby.example.org:29950/?list=gg2",
         ] {
             assert_eq!(name(text).as_deref(), Some("lobby.example.org"), "{text}");
         }
@@ -317,16 +317,16 @@ mod tests {
     fn only_the_wanted_list_is_taken() {
         let wanted = |text: &str| wanted_list(&text.parse().unwrap());
         assert_eq!(wanted("lobby://a/gg2"), Some(ListId::GANG_GARRISON_2));
-        assert_eq!(wanted("https://a/?page=2&lobby=gg2"), Some(ListId::GANG_GARRISON_2));
-        assert_eq!(wanted("https://a/lobbies/gg2"), Some(ListId::GANG_GARRISON_2));
+        assert_eq!(wanted("https://a/?page=2&list=gg2"), Some(ListId::GANG_GARRISON_2));
+        assert_eq!(wanted("https://a/lists/gg2"), Some(ListId::GANG_GARRISON_2));
         assert_eq!((wanted("lobby://a"), wanted("https://a/")), (None, None));
     }
 
     #[test]
     fn the_key_is_asked_for_where_the_page_is() {
         let api = |text: &str| api_url(&text.parse().unwrap()).map(|url| url.to_string());
-        assert_eq!(api("lobby://a").as_deref(), Some("http://a:29950/api/v1/lobbies"));
+        assert_eq!(api("lobby://a").as_deref(), Some("http://a:29950/api/v1/lists"));
         assert_eq!(api("lobby://a:7"), None);
-        assert_eq!(api("https://a/games/?lobby=gg2").as_deref(), Some("https://a/games/api/v1/lobbies"));
+        assert_eq!(api("https://a/games/?list=gg2").as_deref(), Some("https://a/games/api/v1/lists"));
     }
 }

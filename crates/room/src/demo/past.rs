@@ -50,8 +50,8 @@ impl ServerSource for PastServers {
                 SERVERS.iter().find(|profile| *profile.name == *server.name).map_or(40, |it| it.popularity);
             let players = players_at(self.time, self.age, number, server.slots, popularity);
             let bots = server.bots.min(server.slots.saturating_sub(players));
-            let (id, lobby, name, map) = (server.id, server.lobby, &*server.name, &*server.map);
-            show(ObservedServer { id, lobby, players, bots, slots: server.slots, name, map });
+            let (id, list, name, map) = (server.id, server.list, &*server.name, &*server.map);
+            show(ObservedServer { id, list, players, bots, slots: server.slots, name, map });
         }
     }
 }

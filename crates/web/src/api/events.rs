@@ -79,9 +79,9 @@ enum EventName {
     path = "/api/v1/events",
     params(
         (
-            "lobby" = Option<String>,
+            "list" = Option<String>,
             Query,
-            description = "Only events of this lobby: its UUID or its name.",
+            description = "Only events of this list: its UUID or its name.",
             example = "1ccf16b1-436d-856f-504d-cc1af306aaa7",
         ),
         (
@@ -104,15 +104,15 @@ enum EventName {
     responses(
         (
             status = 200,
-            description = "The data of `listed` is a Server; that of `changed` has its id, its lobby and the fields that have \
-                           changed; that of `unlisted` has id, lobby, name and why. The data of `hello` and `reset` has the \
+            description = "The data of `listed` is a Server; that of `changed` has its id, its list and the fields that have \
+                           changed; that of `unlisted` has id, list, name and why. The data of `hello` and `reset` has the \
                            cursor; after `reset`, fetch the list again. The data of `totals`, which come at most every two \
-                           seconds, has the number of servers, players, bots and slots of all lobbies, and as `listed` the \
+                           seconds, has the number of servers, players, bots and slots of all lists, and as `listed` the \
                            number of servers that were listed since the lobby started.",
             body = inline(ServerSentEvent),
             content_type = "text/event-stream",
         ),
-        (status = 404, description = "There is no such lobby."),
+        (status = 404, description = "There is no such list."),
         (status = 503, description = "Too many event streams are open."),
     )
 )]
@@ -165,15 +165,15 @@ impl EventQuery {
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let invalid = |expected: &str| InvalidParameter::new(&name, expected);
             match &*name {
-                "lobby" => {
-                    parsed.scope.lobby = Some(names.find(&value).ok_or_else(|| InvalidParameter::no_lobby(&name))?);
+                "list" => {
+                    parsed.scope.list = Some(names.find(&value).ok_or_else(|| InvalidParameter::no_list(&name))?);
                 }
                 "ids" => {
                     let ids = IdFilter::parse(&value).map_err(|error| invalid(&error.to_string()))?;
                     parsed.scope.ids = Some(ids);
                 }
                 "after" => parsed.after = Some(value.parse().map_err(|_| invalid("expected the cursor of a list"))?),
-                _ => return Err(InvalidParameter::unknown(&name, &["lobby", "ids", "after"])),
+                _ => return Err(InvalidParameter::unknown(&name, &["list", "ids", "after"])),
             }
         }
         // A browser reconnects with the address of its first request, but adds the last event that it has received since.

@@ -2,7 +2,7 @@
 
 use super::{
     response,
-    schema::{HistoryParameters, LobbyUuid, PublicIdPath},
+    schema::{HistoryParameters, ListUuid, PublicIdPath},
 };
 use crate::{filter::InvalidParameter, middleware::ClientAddr, path_id::PathId, problem::Problem, state::AppState};
 use axum::{
@@ -58,9 +58,9 @@ pub(super) async fn server(
 /// Servers and players of a lobby over time
 #[utoipa::path(
     get,
-    operation_id = "lobby_history",
-    path = "/api/v1/lobbies/{id}/history",
-    params(LobbyUuid, HistoryParameters),
+    operation_id = "list_history",
+    path = "/api/v1/lists/{id}/history",
+    params(ListUuid, HistoryParameters),
     responses(
         (
             status = 200,
@@ -73,18 +73,18 @@ pub(super) async fn server(
         (status = 503, description = "The lobby keeps no history, or it is not available right now."),
     )
 )]
-pub(super) async fn lobby(
+pub(super) async fn list(
     State(state): State<Arc<AppState>>,
     Extension(client): Extension<ClientAddr>,
     PathId(id): PathId,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let id = state.settings().names.find(&id).ok_or_else(|| InvalidParameter::no_lobby("id"))?;
-    series(state, client, Subject::Lobby(id), query.as_deref().unwrap_or_default(), headers).await
+    let id = state.settings().names.find(&id).ok_or_else(|| InvalidParameter::no_list("id"))?;
+    series(state, client, Subject::List(id), query.as_deref().unwrap_or_default(), headers).await
 }
 
-/// Servers and players of all lobbies over time
+/// Servers and players of all lists over time
 #[utoipa::path(
     get,
     operation_id = "total_history",
@@ -154,7 +154,7 @@ fn is_known(state: &AppState, subject: &Subject) -> bool {
     let snapshot = state.live.snapshot();
     match subject {
         Subject::Total => true,
-        Subject::Lobby(id) => snapshot.lobbies().contains_key(id) || state.settings().names.name(id).is_some(),
+        Subject::List(id) => snapshot.lists().contains_key(id) || state.settings().names.name(id).is_some(),
         Subject::Server(id) => snapshot.record(*id).is_some(),
     }
 }

@@ -1,6 +1,6 @@
 //! `GET /api/v1/openapi.json`: the OpenAPI document, generated from the handlers and types.
 
-use super::{lobbies::no_parameters, response};
+use super::{lists::no_parameters, response};
 use crate::{admin, problem::Problem};
 use axum::{body::Body, extract::RawQuery, http::HeaderMap, response::Response};
 use bytes::Bytes;

@@ -21,9 +21,9 @@ pub(super) struct ListParameters {
     /// Words that each have to occur in the name, map, game, version, address, or the name of a player. The first 16 count.
     #[param(max_length = 200, example = "bacon")]
     q: Option<String>,
-    /// Only servers of this lobby: its UUID or its name. If there is no such lobby, the response is 404.
+    /// Only servers of this list: its UUID or its name. If there is no such list, the response is 404.
     #[param(example = "gg2")]
-    lobby: Option<String>,
+    list: Option<String>,
     /// Only this game, by its short or its full name.
     #[param(max_length = 200, example = "gg2")]
     game: Option<String>,
@@ -52,17 +52,17 @@ pub(super) struct ListParameters {
     #[param(pattern = "^[0-9a-f]{32}(,[0-9a-f]{32}){0,499}$", example = "0123456789abcdef0123456789abcdef")]
     ids: Option<String>,
     /// The order: `id` (the default), `name`, `map`, `players`, `bots`, `slots`, `game`, `version`, `latency`, `age`, `password`,
-    /// `verified`, `address`, `lobby` or `popularity` (average number of players of the week); with a `-` in front the largest
+    /// `verified`, `address`, `list` or `popularity` (average number of players of the week); with a `-` in front the largest
     /// first. Equal servers are ordered by players, the most first.
     #[param(
-        pattern = "^-?(id|name|map|players|bots|slots|game|version|latency|age|password|verified|address|lobby|popularity)$",
+        pattern = "^-?(id|name|map|players|bots|slots|game|version|latency|age|password|verified|address|list|popularity)$",
         example = "-players"
     )]
     sort: Option<String>,
     /// Number of servers to skip.
     #[param(minimum = 0, default = 0, example = 0)]
     offset: Option<u64>,
-    /// Maximum number of servers. Without a filter other than `lobby`, an order or a range, the response has all servers.
+    /// Maximum number of servers. Without a filter other than `list`, an order or a range, the response has all servers.
     /// Otherwise it has at most 1,000, and fewer if they have more than 4 MB: continue at `offset` + `count`.
     #[param(minimum = 1, maximum = 1000, example = 50)]
     limit: Option<u64>,
@@ -92,11 +92,11 @@ pub(crate) struct PublicIdPath {
     id: String,
 }
 
-/// The ID of a lobby in a path.
+/// The ID of a list in a path.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
-pub(super) struct LobbyUuid {
-    /// The UUID or the name of a lobby.
+pub(super) struct ListUuid {
+    /// The UUID or the name of a list.
     #[param(example = "1ccf16b1-436d-856f-504d-cc1af306aaa7")]
     id: String,
 }

@@ -1,7 +1,7 @@
 //! `GET /api/v1/servers` and `GET /api/v1/servers/{id}`
 
 use super::{
-    lobbies::no_parameters,
+    lists::no_parameters,
     response::{self, JSON},
     schema::{ListParameters, PublicIdPath, ServerList},
 };
@@ -50,7 +50,7 @@ pub(crate) const DEFAULTS: QueryDefaults = QueryDefaults {
 
 /// The servers
 ///
-/// Without parameters, or with `lobby` only, the response is prebuilt for all clients: compressed on request, and a 304 costs next
+/// Without parameters, or with `list` only, the response is prebuilt for all clients: compressed on request, and a 304 costs next
 /// to nothing. Any other response is rendered for the client.
 #[utoipa::path(
     get,
@@ -60,7 +60,7 @@ pub(crate) const DEFAULTS: QueryDefaults = QueryDefaults {
     responses(
         (status = 200, description = "The servers.", body = ServerList, headers(("ETag" = String, description = "Send it as If-None-Match: the response is 304 while nothing has changed."))),
         (status = 304, description = "The client has the current version (If-None-Match)."),
-        (status = 404, description = "There is no such lobby."),
+        (status = 404, description = "There is no such list."),
         (status = 503, description = "Too many long responses are being rendered or sent; Retry-After is the time to wait in seconds."),
     )
 )]
@@ -72,9 +72,9 @@ pub(crate) async fn list(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let mut query = ListQuery::parse(query.as_deref().unwrap_or_default(), &DEFAULTS, &state.settings().names)?;
-    if let Some(lobby) = prebuilt_lobby(&query) {
+    if let Some(list) = prebuilt_list(&query) {
         let turn = RenderRequest { limiter: &state.render_limiter, client };
-        let list = match state.prebuilt_lists.list(&state.live, lobby, &turn).await {
+        let list = match state.prebuilt_lists.list(&state.live, list, &turn).await {
             Ok(list) => list,
             Err(refused) => return Ok(refused.into_response()),
         };
@@ -107,9 +107,9 @@ pub(crate) async fn list(
 struct ServerDetails<'a> {
     #[serde(flatten)]
     server: ServerView<'a>,
-    /// The name of its lobby.
+    /// The name of its list.
     #[schema(required)]
-    lobby_name: Option<&'a str>,
+    list_name: Option<&'a str>,
     /// The players, if the lobby queried the server and it reported them.
     players: Vec<PlayerView<'a>>,
     /// Always empty: gamedig has a list here, but no protocol reports the names of bots.
@@ -166,22 +166,22 @@ pub(crate) async fn one(
     });
     let details = ServerDetails {
         server: ServerView::new(row),
-        lobby_name: settings.names.name(&row.lobby),
+        list_name: settings.names.name(&row.list),
         players: players.collect(),
         bots: [],
     };
     Ok(response::json(&details, &headers).map(Body::from))
 }
 
-/// The lobby whose full list in the default order is requested; `Some(None)` for that of all lobbies.
-fn prebuilt_lobby(query: &ListQuery) -> Option<Option<ListId>> {
-    let lobby = query.filter.lobby;
-    (*query == full_list(lobby)).then_some(lobby)
+/// The list that is requested whole and in the default order; `Some(None)` for all lists together.
+fn prebuilt_list(query: &ListQuery) -> Option<Option<ListId>> {
+    let list = query.filter.list;
+    (*query == full_list(list)).then_some(list)
 }
 
-/// The query for the full list of a lobby, or of all lobbies.
-pub(crate) fn full_list(lobby: Option<ListId>) -> ListQuery {
-    let filter = Filter { lobby, ..Filter::default() };
+/// The query for a whole list, or for all lists together.
+pub(crate) fn full_list(list: Option<ListId>) -> ListQuery {
+    let filter = Filter { list, ..Filter::default() };
     ListQuery { filter, sort: DEFAULTS.sort, offset: 0, limit: DEFAULTS.limit }
 }
 

@@ -39,7 +39,7 @@ struct ListView<'a> {
 pub(super) fn write(table: &TableSnapshot, lists: &[ListFile], settings: &ExportSettings, made_at: u64) -> Vec<u8> {
     let time = |seconds: u64| rfc3339(seconds as UnixSeconds);
     let max_age = settings.max_age.as_secs();
-    let totals = |list: &'_ ListFile| table.lobbies().get(&list.id).copied().unwrap_or_default();
+    let totals = |list: &'_ ListFile| table.lists().get(&list.id).copied().unwrap_or_default();
     let head = Head {
         format: FORMAT,
         hosts: &settings.hosts,

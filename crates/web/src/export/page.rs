@@ -49,7 +49,7 @@ pub(super) fn write(table: &TableSnapshot, settings: &ExportSettings, key: Publi
     }
     servers.sort_by_cached_key(|server| (Reverse(server.players), server.name.to_lowercase(), server.id));
     let more = table.len() - servers.len();
-    let row = |server: &'_ Arc<ServerRecord>| settings.names.short(&server.lobby);
+    let row = |server: &'_ Arc<ServerRecord>| settings.names.short(&server.list);
     let rows = servers.iter().map(|server| Row { server, list: row(server) }).collect();
     let made_at = rfc3339(made_at as UnixSeconds);
     let page = Page { settings, made_at, key, totals: table.totals(), rows, more };

@@ -54,7 +54,7 @@ impl ListQuery {
         Self { filter: Filter::default(), sort: defaults.sort, offset: 0, limit: defaults.limit }
     }
 
-    /// Parses a query string. Lobbies can be given by their names.
+    /// Parses a query string. Lists can be given by their names.
     pub fn parse(text: &str, defaults: &QueryDefaults, names: &ListNames) -> Result<Self, InvalidParameter> {
         let mut query = Self::defaults(defaults);
         let mut page = 1;
@@ -98,7 +98,7 @@ impl ListQuery {
             "game" => filter.game = words(name, value)?.filter(|words| !words.is_empty()),
             "map" => filter.map = words(name, value)?.filter(|words| !words.is_empty()),
             "version" => filter.version = words(name, value)?.filter(|words| !words.is_empty()),
-            "lobby" => filter.lobby = Some(names.find(value).ok_or_else(|| InvalidParameter::no_lobby(name))?),
+            "list" => filter.list = Some(names.find(value).ok_or_else(|| InvalidParameter::no_list(name))?),
             "not_empty" => filter.not_empty = switch(name, value)?,
             "not_full" => filter.not_full = switch(name, value)?,
             "no_password" => filter.no_password = switch(name, value)?,
@@ -135,7 +135,7 @@ const SWITCHES: [&str; 4] = ["not_empty", "not_full", "no_password", "both_famil
 /// The parameters of the API.
 const KNOWN: [&str; 14] = [
     "q",
-    "lobby",
+    "list",
     "game",
     "map",
     "version",
@@ -157,9 +157,9 @@ impl InvalidParameter {
         Self { name, expected: expected.to_owned(), is_not_found: false }
     }
 
-    /// A lobby that does not exist. Its name can be any text.
-    pub(crate) fn no_lobby(name: &str) -> Self {
-        let expected = "no lobby has this UUID or name; /api/v1/lobbies lists those that exist";
+    /// A list that does not exist. Its name can be any text.
+    pub(crate) fn no_list(name: &str) -> Self {
+        let expected = "no list has this UUID or name; /api/v1/lists lists those that exist";
         Self { is_not_found: true, ..Self::new(name, expected) }
     }
 

@@ -42,8 +42,8 @@ pub enum Column {
     Verified,
     /// The address: IPv4 before IPv6.
     Address,
-    /// The lobby.
-    Lobby,
+    /// The list.
+    List,
     /// Average number of players in the last seven days.
     Popularity,
 }
@@ -64,7 +64,7 @@ impl Column {
         ("password", Self::Password),
         ("verified", Self::Verified),
         ("address", Self::Address),
-        ("lobby", Self::Lobby),
+        ("list", Self::List),
         ("popularity", Self::Popularity),
     ];
 
@@ -108,7 +108,7 @@ impl Sort {
             Column::Password => x.password.cmp(&y.password),
             Column::Verified => x.verification.cmp(&y.verification),
             Column::Address => (x.v4, x.v6).cmp(&(y.v4, y.v6)),
-            Column::Lobby => x.lobby.cmp(&y.lobby),
+            Column::List => x.list.cmp(&y.list),
             Column::Popularity => Ordering::Equal,
         };
         first.then_with(|| b.players.cmp(&a.players)).then_with(|| a.id.cmp(&b.id))

@@ -30,7 +30,7 @@ fn parse(text: &str, defaults: &QueryDefaults) -> Result<ListQuery, InvalidParam
 /// A generated server.
 #[derive(Clone, Debug)]
 struct TestServer {
-    lobby: u8,
+    list: u8,
     texts: [String; 4],
     occupancy: Occupancy,
     families: (bool, bool),
@@ -46,10 +46,10 @@ fn test_server() -> impl Strategy<Value = TestServer> {
     });
     let families = prop_oneof![Just((true, false)), Just((false, true)), Just((true, true))];
     (0..3u8, [text(), text(), text(), text()], occupancy, families)
-        .prop_map(|(lobby, texts, occupancy, families)| TestServer { lobby, texts, occupancy, families })
+        .prop_map(|(list, texts, occupancy, families)| TestServer { list, texts, occupancy, families })
 }
 
-fn lobby(number: u8) -> ListId {
+fn list(number: u8) -> ListId {
     ListId::from_bytes([number; 16])
 }
 
@@ -65,9 +65,9 @@ fn snapshot(servers: &[TestServer]) -> Arc<TableSnapshot> {
         table.push(b"x", index.to_string().as_bytes()).unwrap();
         let id = ServerId::from_bytes([index; 16]);
         let port = (1_000 + u16::from(index)).try_into().unwrap();
-        let lobby = lobby(server.lobby);
+        let list = list(server.list);
         let registration =
-            Registration::new(id, lobby, Transport::Udp, port, server.occupancy, table.as_table()).unwrap();
+            Registration::new(id, list, Transport::Udp, port, server.occupancy, table.as_table()).unwrap();
         let mut datagram = Vec::new();
         registration.emit(&mut datagram);
         let v4 = IpAddr::from(Ipv4Addr::new(192, 0, 2, index));
@@ -91,7 +91,7 @@ fn index(row: &ServerRecord) -> usize {
 #[derive(Clone, Debug)]
 struct TestQuery {
     q: Option<String>,
-    lobby: Option<u8>,
+    list: Option<u8>,
     exact: [Option<String>; 3],
     switches: [bool; 4],
     sort: (usize, bool),
@@ -110,7 +110,7 @@ fn test_query() -> impl Strategy<Value = TestQuery> {
         (0..Column::ALL.len(), any::<bool>()),
         (0..6usize, 1..8usize),
     )
-        .prop_map(|(q, lobby, exact, switches, sort, part)| TestQuery { q, lobby, exact, switches, sort, part })
+        .prop_map(|(q, list, exact, switches, sort, part)| TestQuery { q, list, exact, switches, sort, part })
 }
 
 impl TestQuery {
@@ -121,7 +121,7 @@ impl TestQuery {
         for (name, text) in texts {
             out.extend_pairs(text.iter().map(|text| (name, text)));
         }
-        out.extend_pairs(self.lobby.map(|number| ("lobby", lobby(number).to_string())));
+        out.extend_pairs(self.list.map(|number| ("list", list(number).to_string())));
         for (name, on) in ["not_empty", "not_full", "no_password", "both_families"].into_iter().zip(self.switches) {
             out.extend_pairs(on.then_some((name, "1")));
         }
@@ -143,7 +143,7 @@ impl TestQuery {
         let [_, map, game, version] = &server.texts;
         let mut words = words;
         words.all(|word| server.texts.iter().any(|text| lower(text).contains(&word)))
-            && self.lobby.is_none_or(|number| number == server.lobby)
+            && self.list.is_none_or(|number| number == server.list)
             && has(&self.exact[0], map)
             && same(&self.exact[1], game)
             && has(&self.exact[2], version)
@@ -167,7 +167,7 @@ impl TestQuery {
             "bots" => x.bots.cmp(&y.bots),
             "slots" => x.slots.cmp(&y.slots),
             "password" => x.password.cmp(&y.password),
-            "lobby" => a.0.lobby.cmp(&b.0.lobby),
+            "list" => a.0.list.cmp(&b.0.list),
             "address" => (a.1.v4, a.1.v6).cmp(&(b.1.v4, b.1.v6)),
             // All servers are equally old here, and none was measured or probed.
             _ => Ordering::Equal,
@@ -211,7 +211,7 @@ proptest! {
 #[test]
 fn favourites_are_found_by_their_ids() {
     let server = TestServer {
-        lobby: 1,
+        list: 1,
         texts: Default::default(),
         occupancy: Occupancy { players: 0, bots: 0, slots: 1, password: false },
         families: (true, false),
@@ -238,7 +238,7 @@ fn pages_start_at_one_and_unknown_parameters_are_refused_only_in_strict_mode() {
 #[test]
 fn a_long_list_is_truncated_and_can_be_continued_with_offset() {
     let server = TestServer {
-        lobby: 1,
+        list: 1,
         texts: Default::default(),
         occupancy: Occupancy { players: 0, bots: 0, slots: 1, password: false },
         families: (true, false),
@@ -266,7 +266,7 @@ fn a_long_list_is_truncated_and_can_be_continued_with_offset() {
 #[test]
 fn servers_are_found_by_parts_of_their_addresses() {
     let server = TestServer {
-        lobby: 1,
+        list: 1,
         texts: ["Server 1000".into(), String::new(), String::new(), "2.9".into()],
         occupancy: Occupancy { players: 0, bots: 0, slots: 1, password: false },
         families: (true, false),
@@ -282,7 +282,7 @@ fn servers_are_found_by_parts_of_their_addresses() {
 #[test]
 fn the_most_popular_servers_come_first() {
     let server = |name: &str, players| TestServer {
-        lobby: 1,
+        list: 1,
         texts: [name.into(), String::new(), String::new(), String::new()],
         occupancy: Occupancy { players, bots: 0, slots: 9, password: false },
         families: (true, false),

@@ -1,7 +1,7 @@
 //! The changes between two snapshots, as the bytes that are sent to clients.
 //!
-//! Unlisted servers come first, then the others: a server that moves to another lobby is unlisted before it is listed. Within
-//! both groups the events are sorted by lobby, so that a client that follows one lobby gets slices of the same bytes: every
+//! Unlisted servers come first, then the others: a server that moves to another list is unlisted before it is listed. Within
+//! both groups the events are sorted by list, so that a client that follows one list gets slices of the same bytes: every
 //! event is serialized once, for any number of clients. A changed server is written with the fields that have changed.
 
 use super::{
@@ -38,7 +38,7 @@ pub struct EventBatch {
 struct BatchEvent {
     /// Whether the server is in the list after the event.
     is_listed: bool,
-    lobby: ListId,
+    list: ListId,
     /// Position in the bytes of the batch at which the event ends.
     end: usize,
 }
@@ -49,15 +49,15 @@ struct UnlistedView<'a> {
     #[serde(serialize_with = "text")]
     id: PublicId,
     #[serde(serialize_with = "text")]
-    lobby: ListId,
+    list: ListId,
     name: &'a str,
     why: &'static str,
 }
 
-/// The order of events: unlisted servers first, then by lobby.
+/// The order of events: unlisted servers first, then by list.
 fn sort_key(change: &TableChange) -> (bool, ListId, PublicId) {
     let record = change.record();
-    (!matches!(change, TableChange::Unlisted(..)), record.lobby, record.id)
+    (!matches!(change, TableChange::Unlisted(..)), record.list, record.id)
 }
 
 impl EventBatch {
@@ -80,9 +80,9 @@ impl EventBatch {
         for change in changes {
             cursor.number += 1;
             write(change, previous, cursor, &mut bytes);
-            let (is_listed, lobby, id) = sort_key(change);
+            let (is_listed, list, id) = sort_key(change);
             by_id.push((number(id), events.len() as u32));
-            events.push(BatchEvent { is_listed, lobby, end: bytes.len() });
+            events.push(BatchEvent { is_listed, list, end: bytes.len() });
             if bytes.len() > max_bytes {
                 bytes = Vec::new();
                 events = Vec::new();
@@ -99,8 +99,8 @@ impl EventBatch {
 
     /// A batch of one event with these bytes.
     #[cfg(test)]
-    pub(super) fn of_event(before: Cursor, lobby: ListId, bytes: Vec<u8>) -> Self {
-        let events = vec![BatchEvent { is_listed: true, lobby, end: bytes.len() }];
+    pub(super) fn of_event(before: Cursor, list: ListId, bytes: Vec<u8>) -> Self {
+        let events = vec![BatchEvent { is_listed: true, list, end: bytes.len() }];
         Self {
             epoch: before.epoch,
             first: before.number + 1,
@@ -166,12 +166,12 @@ impl EventBatch {
         &self,
         number: u64,
         ids: &IdFilter,
-        lobby: Option<ListId>,
+        list: Option<ListId>,
         max_bytes: usize,
     ) -> Option<(Bytes, u64)> {
         let skip = self.index_after(number);
         let mut wanted = self.find(ids);
-        wanted.retain(|index| *index >= skip && lobby.is_none_or(|lobby| lobby == self.events[*index].lobby));
+        wanted.retain(|index| *index >= skip && list.is_none_or(|list| list == self.events[*index].list));
         let mut out = Vec::new();
         let mut last = None;
         for index in wanted {
@@ -217,19 +217,19 @@ impl EventBatch {
         self.events.len()
     }
 
-    /// The first events after this number, of all lobbies or of one, ready to send, with the number of the last event that they
+    /// The first events after this number, of all lists or of one, ready to send, with the number of the last event that they
     /// cover. They are at most `max_bytes` long, or a single event. `None` if the batch has no more of them.
     #[must_use]
-    pub fn after(&self, number: u64, lobby: Option<ListId>, max_bytes: usize) -> Option<(Bytes, u64)> {
+    pub fn after(&self, number: u64, list: Option<ListId>, max_bytes: usize) -> Option<(Bytes, u64)> {
         let skip = self.index_after(number);
-        let of_lobby = |is_listed: bool, lobby: ListId| {
-            let from = self.events.partition_point(|event| (event.is_listed, event.lobby) < (is_listed, lobby));
-            let to = self.events.partition_point(|event| (event.is_listed, event.lobby) <= (is_listed, lobby));
+        let of_list = |is_listed: bool, list: ListId| {
+            let from = self.events.partition_point(|event| (event.is_listed, event.list) < (is_listed, list));
+            let to = self.events.partition_point(|event| (event.is_listed, event.list) <= (is_listed, list));
             (from, to)
         };
-        let ranges = match lobby {
+        let ranges = match list {
             None => [(0, self.len()), (0, 0)],
-            Some(lobby) => [of_lobby(false, lobby), of_lobby(true, lobby)],
+            Some(list) => [of_list(false, list), of_list(true, list)],
         };
         let mut selected = ranges.into_iter().map(|(from, to)| (from.max(skip), to)).filter(|(from, to)| from < to);
         let (from, to) = selected.next()?;
@@ -255,7 +255,7 @@ fn write(change: &TableChange, previous: &TableSnapshot, cursor: Cursor, out: &m
             None => out.extend_from_slice(&json::server(record)),
         },
         TableChange::Unlisted(record, reason) => {
-            let view = UnlistedView { id: record.id, lobby: record.lobby, name: &record.name, why: reason.code() };
+            let view = UnlistedView { id: record.id, list: record.list, name: &record.name, why: reason.code() };
             let _ = serde_json::to_writer(&mut *out, &view);
         }
     }
@@ -275,11 +275,11 @@ mod tests {
 
     const BEFORE: Cursor = Cursor { epoch: 7, number: 0 };
 
-    fn lobby(number: u8) -> ListId {
+    fn list(number: u8) -> ListId {
         ListId::from_bytes([number; 16])
     }
 
-    /// Registers servers, given as number and lobby, and returns the events: one batch for each slice.
+    /// Registers servers, given as number and list, and returns the events: one batch for each slice.
     fn batches(steps: &[&[(u8, u8)]]) -> Vec<EventBatch> {
         let mut now = Instant::now();
         let mut registry = Registry::new(Config::default(), HashKeys::default(), now).unwrap();
@@ -288,14 +288,14 @@ mod tests {
         let mut previous = Arc::new(TableSnapshot::empty());
         let mut batches = Vec::new();
         for (step, servers) in steps.iter().enumerate() {
-            for (number, lobby_number) in *servers {
+            for (number, list_number) in *servers {
                 let mut entries = TableBuf::new();
                 entries.push(b"name", format!("server {step}").as_bytes()).unwrap();
                 let id = ServerId::from_bytes([*number; 16]);
                 let occupancy = Occupancy::default();
                 let port = (1_000 + u16::from(*number)).try_into().unwrap();
                 let mut datagram = Vec::new();
-                Registration::new(id, lobby(*lobby_number), Transport::Udp, port, occupancy, entries.as_table())
+                Registration::new(id, list(*list_number), Transport::Udp, port, occupancy, entries.as_table())
                     .unwrap()
                     .emit(&mut datagram);
                 registry.handle_datagram(now, ([192, 0, 2, *number], 5_000).into(), &datagram);
@@ -315,9 +315,9 @@ mod tests {
     }
 
     /// The events after a number, fetched in pieces of at most this length.
-    fn pieces(batch: &EventBatch, mut after: u64, lobby: Option<ListId>, max_bytes: usize) -> Vec<Bytes> {
+    fn pieces(batch: &EventBatch, mut after: u64, list: Option<ListId>, max_bytes: usize) -> Vec<Bytes> {
         std::iter::from_fn(|| {
-            let (bytes, last) = batch.after(after, lobby, max_bytes)?;
+            let (bytes, last) = batch.after(after, list, max_bytes)?;
             assert!(last > after && last <= batch.last().number);
             after = last;
             Some(bytes)
@@ -325,8 +325,8 @@ mod tests {
         .collect()
     }
 
-    fn text(batch: &EventBatch, after: u64, lobby: Option<ListId>) -> String {
-        String::from_utf8(pieces(batch, after, lobby, usize::MAX).concat()).unwrap()
+    fn text(batch: &EventBatch, after: u64, list: Option<ListId>) -> String {
+        String::from_utf8(pieces(batch, after, list, usize::MAX).concat()).unwrap()
     }
 
     #[test]
@@ -337,25 +337,25 @@ mod tests {
             text(batch, 0, None).lines().filter_map(|line| line.strip_prefix("event: ").map(str::to_owned)).collect();
         assert_eq!(names[0], "unlisted");
         assert_eq!((names.len(), batch.len()), (3, 3));
-        let left = text(batch, 0, Some(lobby(9)));
+        let left = text(batch, 0, Some(list(9)));
         assert!(left.contains("event: unlisted") && left.contains("\"why\":\"moved\""), "{left}");
-        let joined = text(batch, 0, Some(lobby(1)));
+        let joined = text(batch, 0, Some(list(1)));
         assert!(joined.contains("event: listed") && joined.contains("event: changed"), "{joined}");
     }
 
     #[test]
-    fn the_events_of_one_lobby_are_a_slice_of_all() {
+    fn the_events_of_one_list_are_a_slice_of_all() {
         let servers: Vec<_> = (0..9).map(|number| (number, number % 3)).collect();
         let batches = batches(&[&servers]);
         let batch = &batches[0];
-        let parts: Vec<_> = (0..3).map(|number| text(batch, 0, Some(lobby(number)))).collect();
+        let parts: Vec<_> = (0..3).map(|number| text(batch, 0, Some(list(number)))).collect();
         assert_eq!(parts.concat(), text(batch, 0, None));
-        assert_eq!(batch.after(0, Some(lobby(9)), usize::MAX), None);
+        assert_eq!(batch.after(0, Some(list(9)), usize::MAX), None);
         let count = |events: String| events.matches("\n\n").count();
         for number in 0..=10u64 {
             assert_eq!(count(text(batch, number, None)), 9usize.saturating_sub(number as usize), "after {number}");
             let middle = (6usize.saturating_sub(number as usize)).min(3);
-            assert_eq!(count(text(batch, number, Some(lobby(1)))), middle, "of the second lobby after {number}");
+            assert_eq!(count(text(batch, number, Some(list(1)))), middle, "of the second list after {number}");
         }
         assert_eq!(batch.after(u64::MAX - 1, None, usize::MAX), None);
     }
@@ -365,11 +365,11 @@ mod tests {
         let servers: Vec<_> = (0..9).map(|number| (number, number % 3)).collect();
         let moved: Vec<_> = (0..9).map(|number| (number, (number + 1) % 3)).collect();
         for batch in batches(&[&servers, &moved]) {
-            for lobby in [None, Some(lobby(1))] {
-                let all = text(&batch, 0, lobby);
+            for list in [None, Some(list(1))] {
+                let all = text(&batch, 0, list);
                 let longest = all.split_inclusive("\n\n").map(str::len).max().unwrap();
                 for max_bytes in [1, longest, 2 * longest, usize::MAX] {
-                    let pieces = pieces(&batch, 0, lobby, max_bytes);
+                    let pieces = pieces(&batch, 0, list, max_bytes);
                     assert_eq!(pieces.concat(), all.as_bytes());
                     assert!(pieces.iter().all(|piece| piece.len() <= max_bytes.max(longest)));
                 }
@@ -397,7 +397,7 @@ mod tests {
             assert_eq!(batch.of_servers_after(last, &ids, None, usize::MAX), None);
             let (first, last) = batch.of_servers_after(0, &ids, None, 1).unwrap();
             assert_eq!((last, first.len() < both.len()), (1, true), "one event at a time");
-            let elsewhere = Some(lobby(9));
+            let elsewhere = Some(list(9));
             assert_eq!(batch.of_servers_after(0, &ids, elsewhere, usize::MAX), None);
         }
     }
@@ -409,7 +409,7 @@ mod tests {
         let data = changed.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
         let data: serde_json::Value = serde_json::from_str(data).unwrap();
         let keys: Vec<_> = data.as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!((keys, &data["name"]), (vec!["id", "lobby", "name", "raw"], &"server 1".into()));
+        assert_eq!((keys, &data["name"]), (vec!["id", "list", "name", "raw"], &"server 1".into()));
     }
 
     #[test]
@@ -423,7 +423,7 @@ mod tests {
                 assert_eq!(id, format!("id: {cursor}"));
                 assert!(["event: listed", "event: changed", "event: unlisted"].contains(&name), "{name}");
                 let data: serde_json::Value = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
-                assert!(data["id"].is_string() && data["lobby"].is_string() && data["name"].is_string(), "{data}");
+                assert!(data["id"].is_string() && data["list"].is_string() && data["name"].is_string(), "{data}");
             }
             assert_eq!(cursor, batch.last());
         }

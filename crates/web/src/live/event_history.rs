@@ -70,8 +70,8 @@ pub(crate) struct EventSubscription {
 /// The events that a client receives.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventScope {
-    /// Only those of this lobby.
-    pub lobby: Option<ListId>,
+    /// Only those of this list.
+    pub list: Option<ListId>,
     /// Only those of these servers.
     pub ids: Option<IdFilter>,
 }
@@ -171,8 +171,8 @@ impl EventSubscription {
         for batch in recent.batches.iter().skip(first) {
             let after = self.position.number;
             let next = match &self.scope.ids {
-                Some(ids) => batch.of_servers_after(after, ids, self.scope.lobby, MAX_COPY),
-                None => batch.after(after, self.scope.lobby, MAX_PIECE),
+                Some(ids) => batch.of_servers_after(after, ids, self.scope.list, MAX_COPY),
+                None => batch.after(after, self.scope.list, MAX_PIECE),
             };
             if let Some((events, number)) = next {
                 self.reader.hold(batch.before().number + 1);
@@ -228,11 +228,11 @@ mod tests {
 
     const START: Cursor = Cursor { epoch: 7, number: 0 };
 
-    fn lobby(number: u8) -> ListId {
+    fn list(number: u8) -> ListId {
         ListId::from_bytes([number; 16])
     }
 
-    /// A history with this many batches of one event of 100 kB, in two lobbies by turns.
+    /// A history with this many batches of one event of 100 kB, in two lists by turns.
     fn history(count: u8) -> Arc<EventHistory> {
         let history = Arc::new(EventHistory::new(START));
         (0..count).for_each(|number| publish(&history, number));
@@ -241,16 +241,16 @@ mod tests {
 
     fn publish(history: &EventHistory, number: u8) {
         let before = *history.last.borrow();
-        history.publish(Some(EventBatch::of_event(before, lobby(number % 2), vec![number; 100_000])), |_| {});
+        history.publish(Some(EventBatch::of_event(before, list(number % 2), vec![number; 100_000])), |_| {});
     }
 
     fn subscribe(
         history: &Arc<EventHistory>,
         after: Option<u64>,
-        lobby: Option<ListId>,
+        list: Option<ListId>,
     ) -> (EventSubscription, Result<(), EventsLost>) {
         let connection = Arc::new(Connection::new(std::time::Instant::now()));
-        let scope = EventScope { lobby, ids: None };
+        let scope = EventScope { list, ids: None };
         history.subscribe(after.map(|number| Cursor { number, ..START }), scope, &connection)
     }
 
@@ -267,12 +267,12 @@ mod tests {
             assert_eq!(rest(&mut all), (after as u8..6).collect::<Vec<_>>());
             assert_eq!(all.cursor(), Cursor { number: 6, ..START });
         }
-        let (mut of_lobby, _) = subscribe(&history, Some(2), Some(lobby(1)));
-        assert_eq!(rest(&mut of_lobby), [3, 5]);
+        let (mut of_list, _) = subscribe(&history, Some(2), Some(list(1)));
+        assert_eq!(rest(&mut of_list), [3, 5]);
         let (mut new, start) = subscribe(&history, None, None);
         assert_eq!((start, rest(&mut new)), (Ok(()), vec![]));
         publish(&history, 6);
-        assert_eq!((rest(&mut new), rest(&mut of_lobby)), (vec![6], vec![]));
+        assert_eq!((rest(&mut new), rest(&mut of_list)), (vec![6], vec![]));
         for unknown in [Cursor { number: 8, ..START }, Cursor { epoch: 8, number: 3 }] {
             let connection = Arc::new(Connection::new(std::time::Instant::now()));
             let (subscription, start) = history.subscribe(Some(unknown), EventScope::default(), &connection);
@@ -287,7 +287,7 @@ mod tests {
         let history = EventHistory::new(START);
         for number in 0..100_000 {
             let before = Cursor { number: START.number + number, ..START };
-            history.publish(Some(EventBatch::of_event(before, lobby(1), vec![b'x'; TEXT])), |_| {});
+            history.publish(Some(EventBatch::of_event(before, list(1), vec![b'x'; TEXT])), |_| {});
         }
         let recent = history.recent();
         let least = TEXT + 2 * size_of::<EventBatch>();
@@ -339,13 +339,13 @@ mod tests {
         let history = Arc::new(EventHistory::new(START));
         for number in 0..10_000 {
             let before = Cursor { number, ..START };
-            history.publish(Some(EventBatch::of_event(before, lobby(1), vec![b'x'; 300])), |_| {});
+            history.publish(Some(EventBatch::of_event(before, list(1), vec![b'x'; 300])), |_| {});
         }
         let kept = history.recent().bytes;
         let mut listeners: Vec<_> = (0..200).map(|_| subscribe(&history, Some(0), None).0).collect();
-        let mut of_lobby = subscribe(&history, Some(0), Some(lobby(1))).0;
+        let mut of_list = subscribe(&history, Some(0), Some(list(1))).0;
         for _ in 0..PIECES {
-            let piece = of_lobby.poll_events().unwrap().unwrap();
+            let piece = of_list.poll_events().unwrap().unwrap();
             let same: Vec<_> = listeners.iter_mut().map(|listener| listener.poll_events().unwrap().unwrap()).collect();
             assert!(same.iter().all(|bytes| bytes.as_ptr() == piece.as_ptr() && bytes.len() == piece.len()));
         }

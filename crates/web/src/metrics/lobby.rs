@@ -14,7 +14,7 @@ use std::time::{Duration, UNIX_EPOCH};
 pub(super) fn export(out: &mut Exposition, state: &AppState) {
     let stats = state.lobby.stats();
     registry(out, &stats);
-    lobbies(out, state);
+    totals_by_list(out, state);
     checks(out, &stats, state.lobby.check_bytes());
     budgets(out, &stats);
     sockets(out, &state.lobby.socket_stats());
@@ -67,7 +67,7 @@ fn registry(out: &mut Exposition, stats: &RegistryStats) {
     out.gauge("rallypoint_servers_listed", "Listed servers.", stats.listed);
     let help = "Registered addresses with port; a server has at most one of each address family.";
     out.gauge("rallypoint_endpoints", help, stats.endpoints);
-    out.gauge("rallypoint_lobbies", "Lobbies with at least one registered server.", stats.lobbies);
+    out.gauge("rallypoint_lists", "Lists with at least one registered server.", stats.lobbies);
     let help = "Servers that unregistered recently, which are remembered for some seconds.";
     out.gauge("rallypoint_tombstones", help, stats.tombstones);
     out.gauge("rallypoint_registry_bytes", "Estimated memory of all registered servers.", stats.memory);
@@ -79,16 +79,16 @@ fn registry(out: &mut Exposition, stats: &RegistryStats) {
     out.counter("rallypoint_halts_total", help, stats.gaps);
 }
 
-/// Lobbies that the operator has named have time series of their own. All others are added up, because any server can create a
-/// lobby.
-fn lobbies(out: &mut Exposition, state: &AppState) {
+/// Lists that the operator has named have time series of their own. All others are added up, because any server can create a
+/// list.
+fn totals_by_list(out: &mut Exposition, state: &AppState) {
     let snapshot = state.live.snapshot();
     let settings = state.settings();
     let mut rest = snapshot.totals();
     let mut rows = Vec::new();
     for (id, name) in &settings.names.0 {
         if settings.names.name(id).is_some() {
-            let totals = snapshot.lobbies().get(id).copied().unwrap_or_default();
+            let totals = snapshot.lists().get(id).copied().unwrap_or_default();
             rest = Totals {
                 servers: rest.servers - totals.servers,
                 players: rest.players - totals.players,
@@ -101,16 +101,16 @@ fn lobbies(out: &mut Exposition, state: &AppState) {
     rows.push(("other".into(), "other", rest));
     type Number = fn(&Totals) -> u64;
     let families: [(&'static str, &str, Number); 4] = [
-        ("rallypoint_lobby_servers", "Servers on the web page", |totals| totals.servers as u64),
-        ("rallypoint_lobby_players", "Players", |totals| totals.players),
-        ("rallypoint_lobby_bots", "Bots", |totals| totals.bots),
-        ("rallypoint_lobby_slots", "Slots for players", |totals| totals.slots),
+        ("rallypoint_list_servers", "Servers on the web page", |totals| totals.servers as u64),
+        ("rallypoint_list_players", "Players", |totals| totals.players),
+        ("rallypoint_list_bots", "Bots", |totals| totals.bots),
+        ("rallypoint_list_slots", "Slots for players", |totals| totals.slots),
     ];
     for (name, help, number) in families {
-        let help = format!("{help}, by lobby; lobbies without a name are combined as \"other\".");
+        let help = format!("{help}, by list; lists without a name are combined as \"other\".");
         let mut family = out.family(name, MetricKind::Gauge, &help);
         for (id, name, totals) in &rows {
-            family.sample(&[("lobby", id), ("name", name)], number(totals));
+            family.sample(&[("list", id), ("name", name)], number(totals));
         }
     }
 }

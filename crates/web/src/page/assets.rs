@@ -28,7 +28,7 @@ const SOURCES: [(&str, &str, &str); 16] = [
     ("graph", "js", include_str!("../../assets/graph.js")),
     ("list", "js", include_str!("../../assets/list.js")),
     ("embed", "js", include_str!("../../assets/embed.js")),
-    ("lobbies", "js", include_str!("../../assets/lobbies.js")),
+    ("lists", "js", include_str!("../../assets/lists.js")),
     ("server", "js", include_str!("../../assets/server.js")),
 ];
 

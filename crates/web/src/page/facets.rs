@@ -46,21 +46,21 @@ pub(super) struct GameChoice {
 impl Facets {
     /// The values to suggest for a filter. Counting those of 10,000 servers takes half a millisecond, so they are not kept.
     pub fn count(snapshot: &TableSnapshot, filter: &Filter, settings: &WebSettings) -> Self {
-        let mut lists: Vec<_> = snapshot.lobbies().iter().map(|(id, totals)| (*id, totals.servers)).collect();
+        let mut lists: Vec<_> = snapshot.lists().iter().map(|(id, totals)| (*id, totals.servers)).collect();
         lists.sort_by_key(|(_, servers)| Reverse(*servers));
         lists.truncate(MAX_SUGGESTIONS);
-        if let Some(selected) = filter.lobby
+        if let Some(selected) = filter.list
             && !lists.iter().any(|(id, _)| *id == selected)
         {
-            lists.push((selected, snapshot.lobbies().get(&selected).map_or(0, |totals| totals.servers)));
+            lists.push((selected, snapshot.lists().get(&selected).map_or(0, |totals| totals.servers)));
         }
         let choice = |(id, servers): (ListId, usize)| ListChoice {
             id: id.to_string(),
             name: settings.names.short(&id),
             servers,
-            is_selected: filter.lobby == Some(id),
+            is_selected: filter.list == Some(id),
         };
-        let values = CommonValues::count(snapshot, filter.lobby);
+        let values = CommonValues::count(snapshot, filter.list);
         let other_game = filter.game.clone().filter(|game| !values.games.iter().any(|choice| choice.value == *game));
         Self { lists: lists.into_iter().map(choice).collect(), values, other_game }
     }
@@ -72,7 +72,7 @@ impl CommonValues {
         let mut game_names: HashMap<&str, &str> = HashMap::new();
         let mut maps = HashMap::new();
         let mut versions = HashMap::new();
-        for row in snapshot.records().filter(|row| list.is_none_or(|list| list == row.lobby)) {
+        for row in snapshot.records().filter(|row| list.is_none_or(|list| list == row.list)) {
             *games.entry(&*row.game).or_insert(0) += 1;
             game_names.entry(&*row.game).or_insert(if row.game_name.is_empty() { &*row.game } else { &*row.game_name });
             *maps.entry(&*row.map).or_insert(0) += 1;

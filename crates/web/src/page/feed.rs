@@ -1,4 +1,4 @@
-//! `GET /feed.atom` and `GET /lobbies/{id}/feed.atom`: newly listed servers as an Atom feed.
+//! `GET /feed.atom` and `GET /lists/{id}/feed.atom`: newly listed servers as an Atom feed.
 
 use super::{format, layout::site_url, server_row::ServerRow};
 use crate::{middleware::ClientAddr, path_id::PathId, problem::Problem, state::AppState};
@@ -39,27 +39,27 @@ pub(super) async fn all(
     state.render_limiter.clone().run(client, move || feed(&state, &headers, None)).await
 }
 
-pub(super) async fn lobby(
+pub(super) async fn list(
     State(state): State<Arc<AppState>>,
     Extension(client): Extension<ClientAddr>,
     PathId(id): PathId,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let id = state.settings().names.find(&id).ok_or_else(|| Problem::not_found("there is no such lobby"))?;
+    let id = state.settings().names.find(&id).ok_or_else(|| Problem::not_found("there is no such list"))?;
     Ok(state.render_limiter.clone().run(client, move || feed(&state, &headers, Some(id))).await)
 }
 
-fn feed(state: &AppState, headers: &HeaderMap, lobby: Option<ListId>) -> Response {
+fn feed(state: &AppState, headers: &HeaderMap, list: Option<ListId>) -> Response {
     let snapshot = state.live.snapshot();
     let settings = state.settings();
-    let entries = newest(&snapshot, lobby);
+    let entries = newest(&snapshot, list);
     let newest = entries.first().map_or_else(unix_now, |record| record.since);
-    let name = lobby.map_or_else(|| settings.site.title.clone(), |lobby| settings.names.short(&lobby));
+    let name = list.map_or_else(|| settings.site.title.clone(), |list| settings.names.short(&list));
     let feed = Feed {
         title: format!("{name}: new servers"),
         site: site_url(headers, &settings),
-        page: lobby.map_or_else(|| "/".into(), |lobby| format!("/lobbies/{lobby}")),
-        feed: lobby.map_or_else(|| "/feed.atom".into(), |lobby| format!("/lobbies/{lobby}/feed.atom")),
+        page: list.map_or_else(|| "/".into(), |list| format!("/lists/{list}")),
+        feed: list.map_or_else(|| "/feed.atom".into(), |list| format!("/lists/{list}/feed.atom")),
         updated: export::rfc3339(newest as UnixSeconds),
         entries: entries.into_iter().map(|record| ServerRow::new(record, &settings, 0)).collect(),
     };
@@ -71,9 +71,9 @@ fn feed(state: &AppState, headers: &HeaderMap, lobby: Option<ListId>) -> Respons
 }
 
 /// The servers that were listed last, the latest first.
-fn newest(snapshot: &TableSnapshot, lobby: Option<ListId>) -> Vec<&ServerRecord> {
-    let of_lobby = snapshot.records().map(|record| &**record);
-    let mut records: Vec<_> = of_lobby.filter(|record| lobby.is_none_or(|lobby| lobby == record.lobby)).collect();
+fn newest(snapshot: &TableSnapshot, list: Option<ListId>) -> Vec<&ServerRecord> {
+    let of_list = snapshot.records().map(|record| &**record);
+    let mut records: Vec<_> = of_list.filter(|record| list.is_none_or(|list| list == record.list)).collect();
     let latest_first = |record: &&ServerRecord| (Reverse(record.since), record.id);
     if records.len() > MAX_ENTRIES {
         records.select_nth_unstable_by_key(MAX_ENTRIES, latest_first);

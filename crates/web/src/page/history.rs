@@ -10,7 +10,7 @@ use rallypoint_lobby::unix_now;
 /// Maximum number of events on a page.
 const MAX_EVENTS: usize = 25;
 
-/// The history of a server, of a lobby, or of all lobbies.
+/// The history of a server, of a list, or of all lists.
 #[derive(Debug)]
 pub(super) struct HistoryView {
     pub is_server: bool,
@@ -95,12 +95,12 @@ pub(super) fn date(time: &UnixSeconds) -> String {
 /// An event in words.
 pub(super) fn describe(kind: &EventKind, settings: &WebSettings) -> String {
     match kind {
-        EventKind::Listed(lobby) => format!("listed in {}", settings.names.short(lobby)),
+        EventKind::Listed(list) => format!("listed in {}", settings.names.short(list)),
         EventKind::Unlisted(why) => match why.unwrap_or_default() {
             "expired" => "left the list: its registration expired",
             "unregistered" => "left the list: unregistered by its owner",
             "replaced" => "left the list: replaced by another server at its address",
-            "moved" => "left the list: moved to another lobby",
+            "moved" => "left the list: moved to another list",
             "unreachable" => "left the list: not reachable",
             "banned" => "left the list: unlisted by the operator",
             "unwatched" => "left the list: no longer watched",

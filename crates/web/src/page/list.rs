@@ -238,7 +238,7 @@ impl ListPage<'_> {
         let filter = &self.query.filter;
         let texts = [&filter.game, &filter.map, &filter.version].iter().filter(|text| text.is_some()).count();
         let switches = [filter.not_empty, filter.not_full, filter.no_password, filter.both_families];
-        let selects = [filter.lobby.is_some(), filter.verified.is_some()];
+        let selects = [filter.list.is_some(), filter.verified.is_some()];
         texts + switches.iter().chain(&selects).filter(|on| **on).count()
     }
 }
@@ -342,7 +342,7 @@ mod tests {
             "",
             "q=a+b%26c&not_empty=1&sort=-age&verified=differs",
             "game=gg2&map=%3Cscript%3E&version=1%2B1&page=3",
-            "lobby=1ccf16b1-436d-856f-504d-cc1af306aaa7&both_families=on&no_password=1&not_full=1&per_page=50&page=2",
+            "list=1ccf16b1-436d-856f-504d-cc1af306aaa7&both_families=on&no_password=1&not_full=1&per_page=50&page=2",
             "ids=00000000000000000000000000000001,00000000000000000000000000000002&sort=name",
         ];
         for text in texts {

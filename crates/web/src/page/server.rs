@@ -190,7 +190,7 @@ struct JoinCommand {
 
 /// The command that joins a server, if it is such a room.
 fn join_command(row: &ServerRecord) -> Option<JoinCommand> {
-    let is_room = list_names::ROOMS.parse() == Ok(row.lobby);
+    let is_room = list_names::ROOMS.parse() == Ok(row.list);
     let address = row.addresses().next().filter(|_| is_room)?;
     let key = row.table().into_iter().find(|(key, _)| key == "x-session-key").map(|(_, value)| value);
     let key = key.filter(|key| key.len() == 64 && key.bytes().all(|digit| digit.is_ascii_hexdigit()));

@@ -59,8 +59,8 @@ impl<'a> ServerRow<'a> {
         if self.row.game_name.is_empty() { &self.row.game } else { &self.row.game_name }
     }
 
-    pub fn lobby(&self) -> String {
-        self.settings.names.short(&self.row.lobby)
+    pub fn list(&self) -> String {
+        self.settings.names.short(&self.row.list)
     }
 
     /// Players and slots: "5 / 16".
@@ -82,7 +82,7 @@ impl<'a> ServerRow<'a> {
 
     /// The link that starts the game, if the operator has configured one.
     pub fn join(&self) -> Option<String> {
-        Some(self.settings.joins.get(&self.row.lobby)?.fill(self.address()?))
+        Some(self.settings.joins.get(&self.row.list)?.fill(self.address()?))
     }
 
     /// Players, bots and slots in words, for screen readers.

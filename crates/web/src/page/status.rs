@@ -1,6 +1,6 @@
 //! `GET /status`: the page of the Faucet lobby at its old address, for old links and for programs that parse it.
 //!
-//! The elements that such a program looks for are unchanged: a table `serverlist` for each lobby below a heading with its name,
+//! The elements that such a program looks for are unchanged: a table `serverlist` for each list below a heading with its name,
 //! with the columns PW, Name, Map, Players, Game and Address, a row for each server, an `X` for a password, and `5+2/16` for
 //! players, bots and slots. The links of servers lead through the page that warns, as on all other pages.
 
@@ -34,12 +34,12 @@ const MAX_ROWS: usize = 1_000;
 #[template(path = "status.html")]
 struct StatusPage<'a> {
     layout: Layout,
-    lobbies: Vec<Table<'a>>,
+    lists: Vec<Table<'a>>,
     shown: usize,
     total: usize,
 }
 
-/// The servers of a lobby.
+/// The servers of a list.
 struct Table<'a> {
     name: String,
     rows: Vec<ServerRow<'a>>,
@@ -64,19 +64,19 @@ fn status_page(state: &AppState) -> axum::http::Response<Bytes> {
     let snapshot = state.live.snapshot();
     let settings = state.settings();
     let now = unix_now();
-    let sort = Sort::ascending(Column::Lobby);
+    let sort = Sort::ascending(Column::List);
     let selection =
         ListQuery { filter: Filter::default(), sort, offset: 0, limit: MAX_ROWS }.select(&snapshot, &|_| 0.0);
-    let lobbies = selection.rows.chunk_by(|one, next| one.lobby == next.lobby).map(|rows| {
+    let lists = selection.rows.chunk_by(|one, next| one.list == next.list).map(|rows| {
         // `chunk_by` gives no empty chunks.
-        let lobby = rows[0].lobby;
-        let unknown = || format!("unknown lobby \"{lobby}\"");
-        let name = settings.names.name(&lobby).map_or_else(unknown, |name| format!("{name} lobby"));
+        let list = rows[0].list;
+        let unknown = || format!("unknown lobby \"{list}\"");
+        let name = settings.names.name(&list).map_or_else(unknown, |name| format!("{name} lobby"));
         Table { name, rows: rows.iter().map(|row| ServerRow::new(row, &settings, now)).collect() }
     });
-    let lobbies = lobbies.collect();
+    let lists = lists.collect();
     let layout = Layout::new(state, "Lobby status page", "/");
-    render(StatusCode::OK, &StatusPage { layout, lobbies, shown: selection.rows.len(), total: selection.total })
+    render(StatusCode::OK, &StatusPage { layout, lists, shown: selection.rows.len(), total: selection.total })
 }
 
 impl ServerRow<'_> {

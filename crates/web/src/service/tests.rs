@@ -14,16 +14,16 @@ use tokio::{
 const EXPENSIVE: [&str; 12] = [
     "/?q=x",
     "/status",
-    "/lobbies",
-    "/lobbies/gg2",
+    "/lists",
+    "/lists/gg2",
     "/feed.atom",
-    "/lobbies/gg2/feed.atom",
+    "/lists/gg2/feed.atom",
     "/bloodmasterslist.php",
     "/servers/0123456789abcdef0123456789abcdef",
     "/servers/0123456789abcdef0123456789abcdef/badge.svg",
     "/api/v1/servers?q=x",
     "/api/v1/history",
-    "/api/v1/lobbies/gg2/history",
+    "/api/v1/lists/gg2/history",
 ];
 
 async fn status(addr: SocketAddr, path: &str) -> String {

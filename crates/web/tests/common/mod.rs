@@ -139,7 +139,7 @@ impl Site {
 #[derive(Clone, Copy, Debug)]
 pub struct Server<'a> {
     pub number: u8,
-    pub lobby: ListId,
+    pub list: ListId,
     pub name: &'a [u8],
     pub occupancy: Occupancy,
     pub keys: &'a [(&'a [u8], &'a [u8])],
@@ -171,7 +171,7 @@ impl<'a> Server<'a> {
 
     pub fn new(number: u8, name: &'a str) -> Self {
         let occupancy = Occupancy { players: 0, bots: 0, slots: 10, password: false };
-        Self { number, lobby: LOBBY, name: name.as_bytes(), occupancy, keys: &[] }
+        Self { number, list: LOBBY, name: name.as_bytes(), occupancy, keys: &[] }
     }
 
     pub fn players(self, players: u16) -> Self {
@@ -187,7 +187,7 @@ impl<'a> Server<'a> {
         let id = ServerId::from_bytes([self.number; 16]);
         let port = (8_000 + u16::from(self.number)).try_into().unwrap();
         let registration =
-            Registration::new(id, self.lobby, Transport::Udp, port, self.occupancy, table.as_table()).unwrap();
+            Registration::new(id, self.list, Transport::Udp, port, self.occupancy, table.as_table()).unwrap();
         let mut datagram = Vec::new();
         registration.emit(&mut datagram);
         datagram

@@ -1,4 +1,4 @@
-// The pages of lobbies.
+// The pages of lists.
 
 import "./copy.js";
 import "./times.js";

@@ -1,4 +1,4 @@
-//! `GET /api/v1/lobbies`
+//! `GET /api/v1/lists`
 
 use super::response;
 use crate::{
@@ -22,33 +22,33 @@ use serde::Serialize;
 use std::{cmp::Reverse, sync::Arc};
 use utoipa::ToSchema;
 
-/// All lobbies with their totals.
+/// All lists with their totals.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Lobbies)]
-pub(super) struct LobbiesResponse<'a> {
-    /// Number of servers of all lobbies.
+#[schema(as = Lists)]
+pub(super) struct ListsResponse<'a> {
+    /// Number of servers of all lists.
     servers: usize,
-    /// Number of players of all lobbies.
+    /// Number of players of all lists.
     players: u64,
-    /// Number of bots of all lobbies.
+    /// Number of bots of all lists.
     bots: u64,
-    /// Number of slots of all lobbies.
+    /// Number of slots of all lists.
     slots: u64,
-    /// The lobbies, those with the most players first.
-    lobbies: Vec<Lobby<'a>>,
+    /// The lists, those with the most players first.
+    lists: Vec<List<'a>>,
     /// The public key (minisign) of the copies that this lobby writes for mirrors; null if it writes none.
     #[schema(required, example = "RWSw4dWaD47V+w9rvl0NvKZ/9lcauIWwZXVtjJ6EKxyjBm17BOn53k8S")]
     export_key: Option<String>,
 }
 
-/// A lobby with its totals.
+/// A list with its totals.
 #[derive(Serialize, ToSchema)]
-struct Lobby<'a> {
-    /// The UUID of the lobby.
+struct List<'a> {
+    /// The UUID of the list.
     #[serde(serialize_with = "text")]
     #[schema(value_type = String, format = "uuid")]
     id: ListId,
-    /// The name that the operator has given to the lobby.
+    /// The name that the operator has given to the list.
     #[schema(required)]
     name: Option<&'a str>,
     /// Number of servers.
@@ -61,13 +61,13 @@ struct Lobby<'a> {
     slots: u64,
 }
 
-/// The lobbies that have servers or a name, those with the most players first
+/// The lists that have servers or a name, those with the most players first
 #[utoipa::path(
     get,
-    operation_id = "list_lobbies",
-    path = "/api/v1/lobbies",
+    operation_id = "list_lists",
+    path = "/api/v1/lists",
     responses(
-        (status = 200, description = "The lobbies.", body = LobbiesResponse, headers(("ETag" = String, description = "Send it as If-None-Match: the response is 304 while nothing has changed."))),
+        (status = 200, description = "The lists.", body = ListsResponse, headers(("ETag" = String, description = "Send it as If-None-Match: the response is 304 while nothing has changed."))),
         (status = 304, description = "The client has the current version (If-None-Match)."),
         (status = 503, description = "Too many long responses are being rendered or sent; Retry-After is the time to wait in seconds."),
     )
@@ -81,27 +81,27 @@ pub(super) async fn list(
 ) -> Result<Response, Problem> {
     no_parameters(query.as_deref())?;
     let limiter = state.render_limiter.clone();
-    let render = move || count_response(&state, client, &connection, all_lobbies(&state, &headers));
+    let render = move || count_response(&state, client, &connection, all_lists(&state, &headers));
     Ok(limiter.run(client, render).await)
 }
 
-fn all_lobbies(state: &AppState, headers: &HeaderMap) -> axum::http::Response<Bytes> {
+fn all_lists(state: &AppState, headers: &HeaderMap) -> axum::http::Response<Bytes> {
     let snapshot = state.live.snapshot();
     let settings = state.settings();
     let names = &settings.names;
-    let empty = names.0.keys().filter(|id| names.name(id).is_some() && !snapshot.lobbies().contains_key(id));
-    let all = snapshot.lobbies().iter().map(|(id, totals)| (*id, *totals));
-    let mut lobbies: Vec<_> = all
+    let empty = names.0.keys().filter(|id| names.name(id).is_some() && !snapshot.lists().contains_key(id));
+    let all = snapshot.lists().iter().map(|(id, totals)| (*id, *totals));
+    let mut lists: Vec<_> = all
         .chain(empty.map(|id| (*id, Totals::default())))
         .map(|(id, Totals { servers, players, bots, slots })| {
             let name = names.name(&id);
-            Lobby { id, name, servers, players, bots, slots }
+            List { id, name, servers, players, bots, slots }
         })
         .collect();
-    lobbies.sort_by_key(|lobby| (Reverse((lobby.players, lobby.servers)), lobby.id));
+    lists.sort_by_key(|list| (Reverse((list.players, list.servers)), list.id));
     let Totals { servers, players, bots, slots } = snapshot.totals();
     let export_key = state.export.as_ref().map(|export| export.public_key().to_string());
-    let list = LobbiesResponse { servers, players, bots, slots, lobbies, export_key };
+    let list = ListsResponse { servers, players, bots, slots, lists, export_key };
     response::json(&list, headers)
 }
 
