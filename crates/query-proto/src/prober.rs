@@ -326,6 +326,10 @@ impl Prober {
 
     fn retry(&mut self, index: ProbeIndex) {
         let Some(probe) = self.probes.get_mut(index) else { return };
+        if probe.is_given_up() {
+            self.finish(index);
+            return;
+        }
         let was_ready = probe.is_ready();
         probe.is_attempt_due = true;
         if !was_ready {

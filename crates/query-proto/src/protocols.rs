@@ -9,7 +9,7 @@ pub use session::SessionReplies;
 use crate::{
     MissingPart, RawReply, ServerInfo,
     exchange::{self, Context, Query, QueryProtocol, Received, Request, Requests, Token},
-    responder::Datagrams,
+    responder::{Client, Datagrams},
 };
 use rallypoint_wire::{
     DecodeError,
@@ -77,9 +77,20 @@ macro_rules! dispatch {
             }
         }
 
-        pub(crate) fn queries(protocol: Protocol, datagram: &[u8], answer: impl FnMut(Query) -> bool) -> bool {
+        pub(crate) fn queries(
+            protocol: Protocol,
+            client: Client,
+            datagram: &[u8],
+            answer: impl FnMut(Query) -> bool,
+        ) -> bool {
             match protocol {
-                $(Protocol::$name => <$module::$name>::queries(datagram, answer),)+
+                $(Protocol::$name => <$module::$name>::queries_from(client, datagram, answer),)+
+            }
+        }
+
+        pub(crate) fn needs_challenge(protocol: Protocol, kind: u8) -> bool {
+            match protocol {
+                $(Protocol::$name => <$module::$name>::needs_challenge(kind),)+
             }
         }
 

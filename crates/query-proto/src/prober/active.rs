@@ -93,6 +93,12 @@ impl ActiveProbe {
         self.is_attempt_due = false;
     }
 
+    /// Whether the protocol makes no further attempt, although the reply is not complete.
+    pub fn is_given_up(&self) -> bool {
+        self.has_answered()
+            && self.partial.as_ref().is_some_and(|partial| partial.state.attempt(self.probe.query.detail).is_empty())
+    }
+
     /// Time since an attempt.
     pub fn since_attempt(&self, Attempt(attempt): Attempt, now: Instant) -> Duration {
         let offset = self.sent_at.get(usize::from(attempt)).copied().unwrap_or(0);
