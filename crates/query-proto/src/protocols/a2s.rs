@@ -155,7 +155,7 @@ impl QueryProtocol for A2s {
 
     fn outstanding(progress: &Progress, detail: Detail) -> Requests {
         let is_present = progress.challenge.is_some() || progress.has(INFO);
-        let needs_info = !progress.has(INFO) && !(detail == Detail::Presence && is_present);
+        let needs_info = !progress.has(INFO) && (detail != Detail::Presence || !is_present);
         let needs_players = detail == Detail::Players && !progress.has(PLAYERS) && !progress.is_empty;
         let needs_rules = detail == Detail::Players && !progress.has(RULES);
         Requests::only_if(INFO, needs_info)

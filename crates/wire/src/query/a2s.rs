@@ -81,7 +81,8 @@ pub enum Request {
 }
 
 /// A whole reply.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is parsed")]
 pub enum Response<'a> {
     /// S2C_CHALLENGE: the query has to be repeated with this challenge.
     Challenge([u8; 4]),

@@ -136,7 +136,7 @@ fn extension(info: &Info<'_>) -> Extension {
     let server_type = match info.server_type {
         b'd' => "dedicated",
         b'l' => "listen",
-        b'p' => "sourcetv",
+        b'p' => "proxy",
         _ => "unknown",
     };
     let mut fields: Vec<(&'static str, ExtensionValue)> = vec![

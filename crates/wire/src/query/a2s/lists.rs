@@ -191,7 +191,9 @@ mod tests {
         players.list(is_the_ship)
     }
 
-    fn rules(message: &[u8]) -> Vec<Result<(&[u8], &[u8]), DecodeErrorKind>> {
+    type Rule<'a> = Result<(&'a [u8], &'a [u8]), DecodeErrorKind>;
+
+    fn rules(message: &[u8]) -> Vec<Rule<'_>> {
         let Ok(Response::Rules(rules)) = Response::parse(message) else { panic!("not rules") };
         rules.iter().map(|rule| rule.map_err(|error| error.kind)).collect()
     }
