@@ -4,6 +4,7 @@ mod a2s;
 mod bloodmasters;
 mod quake3;
 mod session;
+mod unreal2;
 
 pub use session::SessionReplies;
 

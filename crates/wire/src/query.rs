@@ -16,6 +16,7 @@
 
 pub mod a2s;
 pub mod quake3;
+pub mod unreal2;
 
 use core::{fmt, net::SocketAddr, num::NonZeroU16, str::FromStr};
 
@@ -35,6 +36,8 @@ macro_rules! query_protocols {
             Quake3 = query::quake3, quake3;
             /// Valve's protocol of Source, GoldSrc and games on Steam.
             A2s = query::a2s, a2s;
+            /// Unreal Engine 2.
+            Unreal2 = query::unreal2, unreal2;
         }
     };
 }
