@@ -1,6 +1,7 @@
 //! The query protocols: one file each, attached to the table in `rallypoint_wire::query`.
 
 mod a2s;
+mod ase;
 mod bloodmasters;
 mod quake3;
 mod session;

@@ -15,6 +15,7 @@
 //! ```
 
 pub mod a2s;
+pub mod ase;
 pub mod quake3;
 pub mod unreal2;
 
@@ -38,6 +39,8 @@ macro_rules! query_protocols {
             A2s = query::a2s, a2s;
             /// Unreal Engine 2.
             Unreal2 = query::unreal2, unreal2;
+            /// The All-Seeing Eye.
+            Ase = query::ase, ase;
         }
     };
 }
