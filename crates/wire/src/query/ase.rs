@@ -110,7 +110,7 @@ impl<'a> Status<'a> {
     }
 
     /// Names and values of the rules. An error takes the place of the one where the datagram is cut off.
-    pub fn rules(&self) -> impl Iterator<Item = Result<(&'a [u8], &'a [u8]), DecodeError>> + use<'a> {
+    pub fn rules(&self) -> impl Iterator<Item = Result<Rule<'a>, DecodeError>> + use<'a> {
         let mut reader = Some(Reader::new(self.rest));
         core::iter::from_fn(move || {
             let rule = rule(reader.as_mut()?).transpose();
@@ -138,8 +138,11 @@ impl<'a> Status<'a> {
     }
 }
 
+/// Name and value of a rule.
+type Rule<'a> = (&'a [u8], &'a [u8]);
+
 /// The next rule; `None` at the end of the rules, which is an empty name.
-fn rule<'a>(reader: &mut Reader<'a>) -> Result<Option<(&'a [u8], &'a [u8])>, DecodeError> {
+fn rule<'a>(reader: &mut Reader<'a>) -> Result<Option<Rule<'a>>, DecodeError> {
     let rule = (|| {
         let name = text(reader, "name of a rule")?;
         if name.is_empty() {
