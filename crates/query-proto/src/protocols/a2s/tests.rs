@@ -335,6 +335,14 @@ fn lists_that_are_cut_off_name_what_is_missing() {
 }
 
 #[test]
+fn binary_data_in_place_of_rules_is_not_shown() {
+    let rules = b"\xff\xff\xff\xffE\x03\0\x01\x02\0\x03\x01\x02\xfe\0\x02\x02\0abc\0allowedBuild\x000\0";
+    let reply = reply_with(Protocol::A2s.players(), &[INFO_REPLY, PLAYERS_REPLY, rules]);
+    assert!(reply.is_complete());
+    assert!(reply.info.rules.into_iter().eq([("allowedBuild".to_owned(), "0".to_owned())]));
+}
+
+#[test]
 fn texts_are_harmless() {
     let info = "\u{1}\u{7}ff0000Red\u{3} \u{1b}[31mTown\u{202e}";
     let info = [b"\xff\xff\xff\xffI\x11", info.as_bytes(), &INFO_REPLY[16..]].concat();

@@ -197,10 +197,11 @@ fn set_players(server: &mut ServerInfo, list: Vec<Player>, is_whole: bool, info:
     server.player_list = Some(list);
 }
 
-/// Of a name that occurs more than once, the first value.
+/// Of a name that occurs more than once, the first value. Names with control characters are the numbers of pages of binary data, which
+/// Arma 3 and DayZ send instead of rules.
 fn of_rules(rules: Rules<'_>) -> BTreeMap<String, String> {
     let mut map = BTreeMap::new();
-    for (name, value) in rules.iter().flatten() {
+    for (name, value) in rules.iter().flatten().filter(|(name, _)| !name.iter().any(u8::is_ascii_control)) {
         map.entry(show(name)).or_insert_with(|| show(value));
     }
     map
