@@ -24,8 +24,8 @@
 //!
 //! let reply = b"\xff\xff\xff\xffD\x01\x00Ada\0\x05\0\0\0\0\0\xc0\x3f";
 //! let Response::Players(players) = Response::parse(reply)? else { panic!("not players") };
-//! let player = &players.players[0];
-//! assert_eq!((player.name, player.score, player.duration), (&b"Ada"[..], 5, 1.5));
+//! let (list, cut) = players.list(Some(false));
+//! assert_eq!((list[0].name, list[0].score, list[0].duration, cut), (&b"Ada"[..], 5, 1.5, None));
 //! # Ok::<(), rallypoint_wire::DecodeError>(())
 //! ```
 
@@ -138,8 +138,8 @@ impl<'a> Response<'a> {
     /// Parses a whole message of a server: a datagram, or what the parts of a split message were put together to.
     ///
     /// # Errors
-    /// If it is none of these replies, or an info that ends before its last mandatory field. What is cut off elsewhere is in the
-    /// field `cut` of the reply.
+    /// If it is none of these replies, or an info that ends before its last mandatory field. What is cut off elsewhere is an error
+    /// when it is read: [`Info::cut`], [`Players::list`], [`Rules::iter`].
     pub fn parse(message: &'a [u8]) -> Result<Self, DecodeError> {
         let error = |field, kind| Err(DecodeError::new(field, kind));
         if message.is_empty() {
