@@ -1,6 +1,10 @@
 //! What a query protocol implements. Each file in `protocols` does so once, for both sides of the exchange.
 
-use crate::{MissingPart, RawReply, ServerInfo, responder::Datagrams, secret::Secrets};
+use crate::{
+    MissingPart, RawReply, ServerInfo,
+    responder::{Client, Datagrams},
+    secret::Secrets,
+};
 use rallypoint_wire::{
     DecodeError,
     query::{Detail, Protocol},
@@ -20,6 +24,10 @@ pub(crate) trait QueryProtocol {
     const HAS_TOKEN: bool;
     /// Whether a server that is named without a protocol is queried with this one, whatever its port.
     const IS_TRIED_UNASKED: bool = false;
+    /// Requests that every retry adds while the server has sent nothing of use: for variants that do not answer the usual ones.
+    const FALLBACK: Requests = Requests::NONE;
+    /// Number of times in one attempt that a datagram of the server can cause requests.
+    const MAX_FOLLOW_UPS: u8 = 8;
 
     /// What has been received of a reply so far. It exists from the first datagram on.
     type State: fmt::Debug + Default;
@@ -27,7 +35,7 @@ pub(crate) trait QueryProtocol {
     /// The requests that still have to be answered completely to satisfy a query of this detail; none if it is satisfied.
     fn outstanding(state: &Self::State, detail: Detail) -> Requests;
 
-    /// The requests of an attempt.
+    /// The requests of an attempt. None if the rest of the reply is not worth another one: the probe ends.
     fn attempt(state: &Self::State, detail: Detail) -> Requests {
         Self::outstanding(state, detail)
     }
@@ -64,6 +72,16 @@ pub(crate) trait QueryProtocol {
 
     /// Passes on the queries in a datagram from a client, until `answer` returns false. Returns whether there were any.
     fn queries(_datagram: &[u8], _answer: impl FnMut(Query) -> bool) -> bool {
+        false
+    }
+
+    /// Like [`queries`](Self::queries), for protocols that answer only clients with a challenge.
+    fn queries_from(_client: Client, datagram: &[u8], answer: impl FnMut(Query) -> bool) -> bool {
+        Self::queries(datagram, answer)
+    }
+
+    /// Whether replies of this kind are sent only to clients that have sent the challenge for their address.
+    fn needs_challenge(_kind: u8) -> bool {
         false
     }
 

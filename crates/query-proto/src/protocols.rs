@@ -1,15 +1,18 @@
 //! The query protocols: one file each, attached to the table in `rallypoint_wire::query`.
 
+mod a2s;
+mod ase;
 mod bloodmasters;
 mod quake3;
 mod session;
+mod unreal2;
 
 pub use session::SessionReplies;
 
 use crate::{
     MissingPart, RawReply, ServerInfo,
     exchange::{self, Context, Query, QueryProtocol, Received, Request, Requests, Token},
-    responder::Datagrams,
+    responder::{Client, Datagrams},
 };
 use rallypoint_wire::{
     DecodeError,
@@ -53,6 +56,19 @@ macro_rules! dispatch {
             }
         }
 
+        /// Further requests of every retry to a server that has not sent anything of use.
+        pub(crate) const fn fallback(protocol: Protocol) -> Requests {
+            match protocol {
+                $(Protocol::$name => <$module::$name>::FALLBACK,)+
+            }
+        }
+
+        pub(crate) const fn max_follow_ups(protocol: Protocol) -> u8 {
+            match protocol {
+                $(Protocol::$name => <$module::$name>::MAX_FOLLOW_UPS,)+
+            }
+        }
+
         /// Appends the datagram for a request of a server that has not sent anything yet.
         pub(crate) fn emit_first(
             protocol: Protocol,
@@ -77,9 +93,20 @@ macro_rules! dispatch {
             }
         }
 
-        pub(crate) fn queries(protocol: Protocol, datagram: &[u8], answer: impl FnMut(Query) -> bool) -> bool {
+        pub(crate) fn queries(
+            protocol: Protocol,
+            client: Client,
+            datagram: &[u8],
+            answer: impl FnMut(Query) -> bool,
+        ) -> bool {
             match protocol {
-                $(Protocol::$name => <$module::$name>::queries(datagram, answer),)+
+                $(Protocol::$name => <$module::$name>::queries_from(client, datagram, answer),)+
+            }
+        }
+
+        pub(crate) fn needs_challenge(protocol: Protocol, kind: u8) -> bool {
+            match protocol {
+                $(Protocol::$name => <$module::$name>::needs_challenge(kind),)+
             }
         }
 

@@ -1,12 +1,15 @@
 //! Answering queries for a game.
 
+mod challenge;
 mod config;
 mod datagrams;
 
+pub(crate) use challenge::Client;
 pub use config::ResponderConfig;
 pub(crate) use datagrams::Datagrams;
 
 use crate::{Protocol, ServerInfo, exchange::Query, protocols};
+use challenge::Challenges;
 use rallypoint_limit::{Decision, Limiter, LimiterConfigError, OverBudget};
 use rallypoint_machine::{Machine, Transmit};
 use std::{collections::VecDeque, fmt, net::SocketAddr, sync::Arc, time::Instant};
@@ -50,6 +53,7 @@ pub struct Responder {
     config: ResponderConfig,
     replies: Arc<PreparedReplies>,
     limiter: Limiter,
+    challenges: Challenges,
     queue: VecDeque<PendingReply>,
     stats: ResponderStats,
 }
@@ -70,7 +74,8 @@ pub struct ResponderStats {
     pub over_budget: u64,
     /// Queries dropped because too many replies were waiting to be sent.
     pub over_queue: u64,
-    /// Datagrams sent to addresses that have not been verified: all that are sent (S11).
+    /// Datagrams sent to addresses that have not been verified: all that are sent, except replies to queries with a challenge
+    /// (S11).
     pub unproven_datagrams: u64,
     /// Bytes in these datagrams.
     pub unproven_bytes: u64,
@@ -114,6 +119,7 @@ impl Responder {
         Ok(Self {
             replies: Arc::new(PreparedReplies::new(&config.protocols, info)),
             limiter: Limiter::new(&config.limits(), seed),
+            challenges: Challenges::new(seed),
             queue: VecDeque::with_capacity(MAX_QUEUE),
             stats: ResponderStats::default(),
             config,
@@ -164,8 +170,9 @@ impl Machine for Responder {
         self.stats.received += 1;
         self.stats.received_bytes += bytes.len() as u64;
         let replies = self.replies.clone();
+        let client = self.challenges.client(now, from);
         let has_query = (0..).zip(&replies.0).any(|(index, (protocol, _))| {
-            protocols::queries(*protocol, bytes, |query| self.reply(now, from, index, query))
+            protocols::queries(*protocol, client, bytes, |query| self.reply(now, from, index, query))
         });
         self.stats.not_queries += u64::from(!has_query);
     }
@@ -182,14 +189,16 @@ impl Machine for Responder {
             let to = pending.to;
             let start = out.len();
             out.extend_from_slice(datagram);
-            protocols::insert_token(replies.0[pending.protocol].0, pending.query.token.as_bytes(), start, out);
+            let protocol = replies.0[pending.protocol].0;
+            let is_unproven = !protocols::needs_challenge(protocol, pending.query.kind);
+            protocols::insert_token(protocol, pending.query.token.as_bytes(), start, out);
             let len = out.len() - start;
             pending.next += 1;
             if pending.next == datagrams.len() {
                 self.queue.pop_front();
             }
-            self.stats.unproven_datagrams += 1;
-            self.stats.unproven_bytes += len as u64;
+            self.stats.unproven_datagrams += u64::from(is_unproven);
+            self.stats.unproven_bytes += if is_unproven { len as u64 } else { 0 };
             return Some(Transmit::one(to, len));
         }
     }

@@ -1,5 +1,6 @@
 //! The tests of this crate, one file per behaviour. One program, because linking a program per file takes minutes.
 
+mod a2s_over_a_lossy_network;
 mod bloodmasters_captures;
 mod common;
 mod documentation_names_every_protocol;

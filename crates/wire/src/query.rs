@@ -14,7 +14,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod a2s;
+pub mod ase;
 pub mod quake3;
+pub mod unreal2;
 
 use core::{fmt, net::SocketAddr, num::NonZeroU16, str::FromStr};
 
@@ -32,6 +35,12 @@ macro_rules! query_protocols {
             Session = session, session;
             /// Quake 3 and games on its engine.
             Quake3 = query::quake3, quake3;
+            /// Valve's protocol of Source, GoldSrc and games on Steam.
+            A2s = query::a2s, a2s;
+            /// Unreal Engine 2.
+            Unreal2 = query::unreal2, unreal2;
+            /// The All-Seeing Eye.
+            Ase = query::ase, ase;
         }
     };
 }

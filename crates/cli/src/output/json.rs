@@ -189,6 +189,9 @@ pub struct PlayerJson<'a> {
     ping_ms: Option<i32>,
     platform: Option<i8>,
     spectator: bool,
+    /// Fields that only one protocol has.
+    #[serde(flatten)]
+    extension: BTreeMap<&'static str, ValueJson<'a>>,
 }
 
 impl<'a> PlayerJson<'a> {
@@ -203,6 +206,7 @@ impl<'a> PlayerJson<'a> {
             ping_ms: player.ping_ms,
             platform: player.platform,
             spectator: player.spectator,
+            extension: player.extension.iter().map(|(name, value)| (name, ValueJson(value))).collect(),
         }
     }
 }

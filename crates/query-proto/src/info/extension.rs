@@ -55,6 +55,15 @@ impl Extension {
         }
     }
 
+    /// A field that is a text.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        match self.get(name)? {
+            ExtensionValue::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Memory used by texts, in bytes.
     #[must_use]
     pub fn text_bytes(&self) -> usize {

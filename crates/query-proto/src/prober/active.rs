@@ -84,6 +84,9 @@ impl ActiveProbe {
             Some(partial) => partial.state.attempt(query.detail),
             None => protocols::first_attempt(query.protocol, query.detail),
         };
+        if self.attempts > 0 && !self.has_answered() {
+            self.pending = self.pending.with(protocols::fallback(query.protocol));
+        }
         self.follow_ups = 0;
         let offset = now.saturating_duration_since(self.started).as_micros();
         if let Some(sent_at) = self.sent_at.get_mut(usize::from(self.attempts)) {
@@ -91,6 +94,12 @@ impl ActiveProbe {
         }
         self.attempts = self.attempts.saturating_add(1);
         self.is_attempt_due = false;
+    }
+
+    /// Whether the protocol makes no further attempt, although the reply is not complete.
+    pub fn is_given_up(&self) -> bool {
+        self.has_answered()
+            && self.partial.as_ref().is_some_and(|partial| partial.state.attempt(self.probe.query.detail).is_empty())
     }
 
     /// Time since an attempt.
