@@ -1,8 +1,11 @@
 //! The query protocols: one file each, attached to the table in `rallypoint_wire::query`.
 
 mod bloodmasters;
+#[cfg(test)]
+mod fixture;
 mod quake3;
 mod session;
+mod teeworlds;
 
 pub use session::SessionReplies;
 

@@ -15,6 +15,7 @@
 //! ```
 
 pub mod quake3;
+pub mod teeworlds;
 
 use core::{fmt, net::SocketAddr, num::NonZeroU16, str::FromStr};
 
@@ -32,6 +33,8 @@ macro_rules! query_protocols {
             Session = session, session;
             /// Quake 3 and games on its engine.
             Quake3 = query::quake3, quake3;
+            /// Teeworlds 0.6.
+            Teeworlds = query::teeworlds, teeworlds;
         }
     };
 }
