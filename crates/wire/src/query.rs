@@ -14,6 +14,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod ddnet;
 pub mod quake3;
 pub mod teeworlds;
 
@@ -35,6 +36,8 @@ macro_rules! query_protocols {
             Quake3 = query::quake3, quake3;
             /// Teeworlds 0.6.
             Teeworlds = query::teeworlds, teeworlds;
+            /// The extended query of DDNet.
+            Ddnet = query::ddnet, ddnet;
         }
     };
 }
