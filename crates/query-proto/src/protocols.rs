@@ -19,6 +19,7 @@ use rallypoint_wire::{
     DecodeError,
     query::{Detail, Protocol},
 };
+use std::net::SocketAddr;
 
 macro_rules! dispatch {
     ($($(#[$doc:meta])* $name:ident = $wire:ident $(:: $inner:ident)?, $module:ident;)+) => {
@@ -79,6 +80,12 @@ macro_rules! dispatch {
         ) {
             match protocol {
                 $(Protocol::$name => <$module::$name>::emit(None, request, token, out),)+
+            }
+        }
+
+        pub(crate) fn insert_address(protocol: Protocol, datagram: &mut [u8], server: SocketAddr) {
+            match protocol {
+                $(Protocol::$name => <$module::$name>::insert_address(datagram, server),)+
             }
         }
 
