@@ -7,6 +7,7 @@ mod fixture;
 mod quake3;
 mod session;
 mod teeworlds;
+mod teeworlds7;
 
 pub use session::SessionReplies;
 

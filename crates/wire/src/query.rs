@@ -17,6 +17,7 @@
 pub mod ddnet;
 pub mod quake3;
 pub mod teeworlds;
+pub mod teeworlds7;
 
 use core::{fmt, net::SocketAddr, num::NonZeroU16, str::FromStr};
 
@@ -38,6 +39,8 @@ macro_rules! query_protocols {
             Teeworlds = query::teeworlds, teeworlds;
             /// The extended query of DDNet.
             Ddnet = query::ddnet, ddnet;
+            /// Teeworlds 0.7.
+            Teeworlds7 = query::teeworlds7, teeworlds7;
         }
     };
 }
