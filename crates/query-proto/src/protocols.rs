@@ -4,6 +4,7 @@ mod bloodmasters;
 mod ddnet;
 #[cfg(test)]
 mod fixture;
+mod mumble;
 mod quake3;
 mod session;
 mod teeworlds;

@@ -15,6 +15,7 @@
 //! ```
 
 pub mod ddnet;
+pub mod mumble;
 pub mod quake3;
 pub mod teeworlds;
 pub mod teeworlds7;
@@ -41,6 +42,8 @@ macro_rules! query_protocols {
             Ddnet = query::ddnet, ddnet;
             /// Teeworlds 0.7.
             Teeworlds7 = query::teeworlds7, teeworlds7;
+            /// Mumble.
+            Mumble = query::mumble, mumble;
         }
     };
 }

@@ -46,8 +46,11 @@ impl Exchange {
 
     /// Lets time pass until the next retry, or the end.
     pub fn wait(&mut self) {
-        if let Some(at) = self.prober.poll_timeout() {
-            self.now = self.now.max(at);
+        while let Some(at) = self.prober.poll_timeout() {
+            if at <= self.now {
+                return;
+            }
+            self.now = at;
             self.prober.handle_timeout(self.now);
         }
     }
