@@ -6,6 +6,7 @@ mod ddnet;
 mod fixture;
 mod mumble;
 mod quake3;
+mod samp;
 mod session;
 mod teeworlds;
 mod teeworlds7;

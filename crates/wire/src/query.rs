@@ -17,6 +17,7 @@
 pub mod ddnet;
 pub mod mumble;
 pub mod quake3;
+pub mod samp;
 pub mod teeworlds;
 pub mod teeworlds7;
 
@@ -44,6 +45,8 @@ macro_rules! query_protocols {
             Teeworlds7 = query::teeworlds7, teeworlds7;
             /// Mumble.
             Mumble = query::mumble, mumble;
+            /// San Andreas Multiplayer and open.mp.
+            Samp = query::samp, samp;
         }
     };
 }
