@@ -5,6 +5,7 @@ mod ddnet;
 #[cfg(test)]
 mod fixture;
 mod mumble;
+mod openttd_udp;
 mod quake3;
 mod samp;
 mod session;

@@ -16,6 +16,7 @@
 
 pub mod ddnet;
 pub mod mumble;
+pub mod openttd_udp;
 pub mod quake3;
 pub mod samp;
 pub mod teeworlds;
@@ -47,6 +48,8 @@ macro_rules! query_protocols {
             Mumble = query::mumble, mumble;
             /// San Andreas Multiplayer and open.mp.
             Samp = query::samp, samp;
+            /// OpenTTD before version 12, over UDP.
+            OpenttdUdp = query::openttd_udp, openttd_udp;
         }
     };
 }

@@ -317,7 +317,7 @@ mod tests {
         Query::Basic(7).emit(&mut out);
         assert_eq!(out, b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xffgie3\x07");
         out.clear();
-        Query::Extended(0x00_1234_07).emit(&mut out);
+        Query::Extended(0x0012_3407).emit(&mut out);
         assert_eq!(out, b"xe\x12\x34\0\0\xff\xff\xff\xffgie3\x07");
     }
 
