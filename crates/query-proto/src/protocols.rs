@@ -1,6 +1,8 @@
 //! The query protocols: one file each, attached to the table in `rallypoint_wire::query`.
 
+mod assaultcube;
 mod bloodmasters;
+mod cube2;
 mod ddnet;
 #[cfg(test)]
 mod fixture;

@@ -14,6 +14,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod assaultcube;
+pub mod cube2;
 pub mod ddnet;
 pub mod mumble;
 pub mod openttd_udp;
@@ -50,6 +52,10 @@ macro_rules! query_protocols {
             Samp = query::samp, samp;
             /// OpenTTD before version 12, over UDP.
             OpenttdUdp = query::openttd_udp, openttd_udp;
+            /// Cube 2: Sauerbraten.
+            Cube2 = query::cube2, cube2;
+            /// AssaultCube.
+            AssaultCube = query::assaultcube, assaultcube;
         }
     };
 }
