@@ -1,5 +1,6 @@
 //! The query protocols: one file each, attached to the table in `rallypoint_wire::query`.
 
+mod armagetron;
 mod assaultcube;
 mod bloodmasters;
 mod cube2;

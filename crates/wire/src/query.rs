@@ -14,6 +14,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod armagetron;
 pub mod assaultcube;
 pub mod cube2;
 pub mod ddnet;
@@ -52,6 +53,8 @@ macro_rules! query_protocols {
             Samp = query::samp, samp;
             /// OpenTTD before version 12, over UDP.
             OpenttdUdp = query::openttd_udp, openttd_udp;
+            /// Armagetron Advanced.
+            Armagetron = query::armagetron, armagetron;
             /// Cube 2: Sauerbraten.
             Cube2 = query::cube2, cube2;
             /// AssaultCube.
