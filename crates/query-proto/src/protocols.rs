@@ -7,6 +7,7 @@ mod cube2;
 mod ddnet;
 #[cfg(test)]
 mod fixture;
+mod luanti;
 mod mumble;
 mod openttd_udp;
 mod quake3;

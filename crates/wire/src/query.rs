@@ -18,6 +18,7 @@ pub mod armagetron;
 pub mod assaultcube;
 pub mod cube2;
 pub mod ddnet;
+pub mod luanti;
 pub mod mumble;
 pub mod openttd_udp;
 pub mod quake3;
@@ -55,6 +56,8 @@ macro_rules! query_protocols {
             OpenttdUdp = query::openttd_udp, openttd_udp;
             /// Armagetron Advanced.
             Armagetron = query::armagetron, armagetron;
+            /// Luanti (Minetest).
+            Luanti = query::luanti, luanti;
             /// Cube 2: Sauerbraten.
             Cube2 = query::cube2, cube2;
             /// AssaultCube.
