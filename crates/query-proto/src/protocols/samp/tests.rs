@@ -3,8 +3,8 @@
 use crate::{
     ExtensionValue, MissingPart, ProbeOutcome, Protocol, RttMethod,
     protocols::fixture::{
-        Exchange, Server, assert_changes_are_harmless, assert_cuts_are_harmless, assert_order_is_irrelevant, probe,
-        reply_of,
+        self, Exchange, Server, assert_changes_are_harmless, assert_cuts_are_harmless, assert_order_is_irrelevant,
+        probe, reply_of,
     },
 };
 
@@ -135,6 +135,19 @@ fn presence_takes_a_ping_with_the_right_token() {
     exchange.wait();
     exchange.answer(&*server(b"i", 0));
     assert!(reply_of(exchange.finish()).is_complete());
+}
+
+#[test]
+fn a_refused_query_names_the_server() {
+    let mut exchange = Exchange::new(Protocol::Samp.info());
+    let quoted = exchange.queries().remove(0);
+    exchange.prober.handle_refused(fixture::server(), b"VCMP\xc0\0\x02\x01\xa0\x0fi");
+    exchange.prober.handle_refused(fixture::server(), &quoted);
+    assert_eq!(exchange.prober.in_flight(), 1, "without a token, one refusal proves nothing");
+    exchange.wait();
+    exchange.queries();
+    exchange.prober.handle_refused(fixture::server(), &quoted);
+    assert_eq!(exchange.finish().outcome, ProbeOutcome::Refused);
 }
 
 #[test]
