@@ -241,7 +241,16 @@ impl Parts<'_> {
             missing.push(MissingPart::Players { received: self.players.len() as u16, expected });
         }
         match self.teams {
-            Some(teams) => missing.extend(teams.iter().filter_map(Result::err).map(MissingPart::Truncated)),
+            Some(teams) => {
+                missing.extend(teams.iter().filter_map(Result::err).map(MissingPart::Truncated));
+                let listed: Vec<String> = teams.iter().flatten().map(|team| show(team.name)).collect();
+                // Servers list the teams of all who play.
+                let is_unlisted =
+                    |player: &cube2::Player<'_>| player.state != SPECTATOR && !listed.contains(&show(player.team));
+                if teams.has_teams && self.players.iter().any(is_unlisted) {
+                    missing.push(MissingPart::Part("scores of some teams"));
+                }
+            }
             None => missing.push(MissingPart::Part("scores of the teams")),
         }
         missing

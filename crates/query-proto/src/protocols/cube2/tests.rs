@@ -1,5 +1,4 @@
-//! Cube 2 through a prober, with replies of an empty Sauerbraten server (2020 edition), and with players as its source describes
-//! them.
+//! Cube 2 through a prober, with replies of a Sauerbraten server (2020 edition) that is empty, and of one with a game.
 
 use crate::{
     MissingPart, ProbeOutcome, Protocol, RttMethod,
@@ -13,6 +12,28 @@ const INFO: &[u8] = include_bytes!("../../../tests/captures/cube2/info.bin");
 const UPTIME: &[u8] = include_bytes!("../../../tests/captures/cube2/uptime.bin");
 const PLAYERS: &[u8] = include_bytes!("../../../tests/captures/cube2/players.bin");
 const TEAMS: &[u8] = include_bytes!("../../../tests/captures/cube2/teams.bin");
+
+/// Replies of the same server with a game of two players and a spectator.
+const GAME_INFO: &[u8] = include_bytes!("../../../tests/captures/cube2/game-info.bin");
+const GAME_UPTIME: &[u8] = include_bytes!("../../../tests/captures/cube2/game-uptime.bin");
+const GAME_PLAYERS: [&[u8]; 4] = [
+    include_bytes!("../../../tests/captures/cube2/game-players-0.bin"),
+    include_bytes!("../../../tests/captures/cube2/game-players-1.bin"),
+    include_bytes!("../../../tests/captures/cube2/game-players-2.bin"),
+    include_bytes!("../../../tests/captures/cube2/game-players-3.bin"),
+];
+const GAME_TEAMS: &[u8] = include_bytes!("../../../tests/captures/cube2/game-teams.bin");
+
+/// The server with a game.
+fn answer_with_game(query: &[u8]) -> Vec<Vec<u8>> {
+    let captures: &[&[u8]] = match query {
+        [0x81, ..] => &[GAME_INFO],
+        [0, 0, ..] => &[GAME_UPTIME],
+        [0, 1, ..] => &GAME_PLAYERS,
+        _ => &[GAME_TEAMS],
+    };
+    captures.iter().map(|capture| [query, &capture[query.len()..]].concat()).collect()
+}
 
 /// What follows the query in a captured reply, after the query that is answered.
 fn answer(query: &[u8]) -> Vec<Vec<u8>> {
@@ -69,6 +90,20 @@ fn a_real_server_is_described_completely() {
     assert_eq!((info.spectators, info.player_list.as_deref(), info.teams), (Some(0), Some(&[][..]), Vec::new()));
     let own = &info.extensions[&Protocol::Cube2];
     assert_eq!((own.number("protocol"), own.number("uptime_s")), (Some(260), Some(9)));
+}
+
+#[test]
+fn a_real_game_is_described_completely() {
+    let reply = probe(Protocol::Cube2.players(), &answer_with_game);
+    assert!(reply.is_complete());
+    let info = reply.info;
+    assert_eq!((info.map.as_deref(), info.mode.as_deref()), (Some("reissen"), Some("insta ctf")));
+    assert_eq!((info.players, info.max_players, info.spectators), (Some(3), Some(8), Some(1)));
+    let list: Vec<_> = info.player_list.iter().flatten().map(|it| (&*it.name, it.team, it.spectator)).collect();
+    assert_eq!(list, [("Ada", Some(0), false), ("GraÀce", Some(1), false), ("Watcher", Some(1), true)]);
+    assert_eq!((&*info.rules["score of good"], &*info.rules["score of evil"]), ("0", "0"));
+    let own = &info.extensions[&Protocol::Cube2];
+    assert_eq!((own.number("seconds_left"), own.number("uptime_s")), (Some(596), Some(7)));
 }
 
 #[test]
@@ -147,11 +182,12 @@ fn replies_with_another_token_do_not_count() {
 #[test]
 fn damage_is_harmless() {
     let query = Protocol::Cube2.players();
-    for server in [answer, full_server] {
+    for server in [answer, answer_with_game, full_server] {
         assert_order_is_irrelevant(query, &server);
         assert_changes_are_harmless(query, &server);
     }
     assert_cuts_are_harmless(query, &answer);
+    assert_cuts_are_harmless(query, &answer_with_game);
 }
 
 #[test]
