@@ -9,7 +9,7 @@ use rallypoint_wire::{
     DecodeError,
     query::{Detail, Protocol},
 };
-use std::fmt;
+use std::{fmt, net::SocketAddr};
 
 /// A query protocol. The methods are called through the functions in `protocols`, which are generated from the table of
 /// protocols, so that the hot path has no dynamic dispatch.
@@ -33,6 +33,7 @@ pub(crate) trait QueryProtocol {
     type State: fmt::Debug + Default;
 
     /// The requests that still have to be answered completely to satisfy a query of this detail; none if it is satisfied.
+    /// A last one without a reply (a disconnect) is outstanding until it has been emitted.
     fn outstanding(state: &Self::State, detail: Detail) -> Requests;
 
     /// The requests of an attempt. None if the rest of the reply is not worth another one: the probe ends.
@@ -42,6 +43,9 @@ pub(crate) trait QueryProtocol {
 
     /// Appends the datagram for a request. `token` is computed only if it is called.
     fn emit(state: Option<&mut Self::State>, request: Request, token: impl FnOnce() -> Token, out: &mut Vec<u8>);
+
+    /// Writes the server's address into a datagram that was just emitted, for protocols whose queries name it.
+    fn insert_address(_datagram: &mut [u8], _server: SocketAddr) {}
 
     /// Takes in a datagram from the server's address. `state` changes only if the datagram is accepted.
     ///

@@ -306,6 +306,10 @@ impl Prober {
         let serial = probe.serial;
         probe.emit(&self.secrets, out);
         let to = probe.probe.address;
+        if probe.is_complete() {
+            self.finish(index);
+            return Some(to);
+        }
         if !probe.pending.is_empty() {
             self.ready.push_front(Stamped { probe: index, stamp: serial });
         }

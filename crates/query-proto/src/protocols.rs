@@ -1,10 +1,22 @@
 //! The query protocols: one file each, attached to the table in `rallypoint_wire::query`.
 
 mod a2s;
+mod armagetron;
 mod ase;
+mod assaultcube;
 mod bloodmasters;
+mod cube2;
+mod ddnet;
+#[cfg(test)]
+mod fixture;
+mod luanti;
+mod mumble;
+mod openttd_udp;
 mod quake3;
+mod samp;
 mod session;
+mod teeworlds;
+mod teeworlds7;
 mod unreal2;
 
 pub use session::SessionReplies;
@@ -18,6 +30,7 @@ use rallypoint_wire::{
     DecodeError,
     query::{Detail, Protocol},
 };
+use std::net::SocketAddr;
 
 macro_rules! dispatch {
     ($($(#[$doc:meta])* $name:ident = $wire:ident $(:: $inner:ident)?, $module:ident;)+) => {
@@ -78,6 +91,12 @@ macro_rules! dispatch {
         ) {
             match protocol {
                 $(Protocol::$name => <$module::$name>::emit(None, request, token, out),)+
+            }
+        }
+
+        pub(crate) fn insert_address(protocol: Protocol, datagram: &mut [u8], server: SocketAddr) {
+            match protocol {
+                $(Protocol::$name => <$module::$name>::insert_address(datagram, server),)+
             }
         }
 

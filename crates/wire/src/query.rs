@@ -15,8 +15,18 @@
 //! ```
 
 pub mod a2s;
+pub mod armagetron;
 pub mod ase;
+pub mod assaultcube;
+pub mod cube2;
+pub mod ddnet;
+pub mod luanti;
+pub mod mumble;
+pub mod openttd_udp;
 pub mod quake3;
+pub mod samp;
+pub mod teeworlds;
+pub mod teeworlds7;
 pub mod unreal2;
 
 use core::{fmt, net::SocketAddr, num::NonZeroU16, str::FromStr};
@@ -41,6 +51,26 @@ macro_rules! query_protocols {
             Unreal2 = query::unreal2, unreal2;
             /// The All-Seeing Eye.
             Ase = query::ase, ase;
+            /// Teeworlds 0.6.
+            Teeworlds = query::teeworlds, teeworlds;
+            /// The extended query of DDNet.
+            Ddnet = query::ddnet, ddnet;
+            /// Teeworlds 0.7.
+            Teeworlds7 = query::teeworlds7, teeworlds7;
+            /// Mumble.
+            Mumble = query::mumble, mumble;
+            /// San Andreas Multiplayer and open.mp.
+            Samp = query::samp, samp;
+            /// OpenTTD before version 12, over UDP.
+            OpenttdUdp = query::openttd_udp, openttd_udp;
+            /// Armagetron Advanced.
+            Armagetron = query::armagetron, armagetron;
+            /// Luanti (Minetest).
+            Luanti = query::luanti, luanti;
+            /// Cube 2: Sauerbraten.
+            Cube2 = query::cube2, cube2;
+            /// AssaultCube.
+            AssaultCube = query::assaultcube, assaultcube;
         }
     };
 }

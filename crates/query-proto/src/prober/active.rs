@@ -132,10 +132,19 @@ impl ActiveProbe {
         let serial = self.serial;
         let attempt = self.attempts.saturating_sub(1);
         let token = || secrets.token(serial, attempt);
+        let protocol = self.probe.query.protocol;
+        let start = out.len();
         match &mut self.partial {
             Some(partial) => partial.state.emit(request, token, out),
-            None => protocols::emit_first(self.probe.query.protocol, request, token, out),
+            None => protocols::emit_first(protocol, request, token, out),
         }
+        protocols::insert_address(protocol, &mut out[start..], self.probe.address);
+    }
+
+    /// Whether nothing is left to send or to receive: after a last request that has no reply.
+    pub fn is_complete(&self) -> bool {
+        let is_satisfied = |partial: &PartialReply| partial.state.outstanding(self.probe.query.detail).is_empty();
+        self.has_answered() && !self.is_ready() && self.partial.as_deref().is_some_and(is_satisfied)
     }
 
     /// Passes a datagram to the protocol.

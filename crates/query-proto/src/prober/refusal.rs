@@ -61,6 +61,7 @@ impl Prober {
                     sent.clear();
                     let token = || self.secrets.token(probe.serial, attempt);
                     protocols::emit_first(query.protocol, request, token, &mut sent);
+                    protocols::insert_address(query.protocol, &mut sent, probe.probe.address);
                     quoted == sent
                 })
             })
