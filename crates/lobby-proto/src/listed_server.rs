@@ -130,8 +130,10 @@ impl ListedServer {
         ListBlock::parse(&self.block[4..]).expect("every block in a `ListedServer` was written by `ListBlock::emit`")
     }
 
-    /// A registered server with its block, which `ListBlock::emit` has written.
-    pub(crate) fn new(public_id: PublicId, list_id: ListId, since: Instant, block: &[u8]) -> Self {
+    /// A registered server, which is not listed yet: the endpoints of the block are ignored.
+    pub(crate) fn new(public_id: PublicId, list_id: ListId, since: Instant, block: &ListBlock<'_>) -> Self {
+        let mut bytes = Vec::new();
+        ListBlock { v4: None, v6: None, ..*block }.emit(&mut bytes);
         Self {
             public_id,
             list_id,
@@ -140,8 +142,8 @@ impl ListedServer {
             door: None,
             latency: AtomicU32::new(NOT_MEASURED),
             has_query: false,
-            block: block.into(),
-            memory: BlockSize::of(block).memory() as u32,
+            memory: BlockSize::of(&bytes).memory() as u32,
+            block: bytes.into(),
             internal: None,
         }
         .with_parsed_fields()

@@ -190,11 +190,8 @@ impl DatagramDoor for Master {
                 RegistrationOutcome::ListRequested
             }
         };
-        match outcome {
-            // Ordinary, or recorded by the registry already.
-            RegistrationOutcome::Refreshed | RegistrationOutcome::ListRequested => registry.count_outcome(outcome),
-            _ => registry.record_door_outcome(now, from, outcome),
-        }
+        let is_malformed = matches!(outcome, RegistrationOutcome::Malformed(_));
+        registry.record_door_outcome(now, from.ip(), (!is_malformed).then_some(from.port()), outcome);
         outcome
     }
 

@@ -1,46 +1,905 @@
-//! The part of the registry that has the entries: their slots, leases and endpoints, and what is remembered of those that left.
+//! The part of the registry that has the entries: their slots, IDs, endpoints, leases and groups, and what is remembered of those
+//! that left.
+
+mod displaced;
+mod gap;
+mod groups;
+mod id_index;
+mod open_lists;
+mod reserved_endpoints;
+mod slots;
+
+pub(crate) use displaced::DisplacedServer;
+pub(super) use groups::{Group, Usage};
+pub(super) use open_lists::OpenCount;
 
 use super::{
-    gap::GapDetector,
-    reserved_endpoints::ReservedEndpoints,
-    slots::Slots,
+    evidence::{Evidence, KNOWN_FOR, RETURN_AFTER},
     tombstones::{REORDERING_TIME, Tombstones},
 };
 use crate::{
-    PublicId,
+    Config, ListedServer, ListingOrigin, PublicId,
+    entry::{
+        Addr, CheckAttempts, CheckMethod, ColdEntry, EndpointEntry, EndpointKey, EndpointState, Family, HotEntry,
+        PerFamily,
+    },
     hash::{Fingerprinter, KeyedHash, KeyedMap},
-    index::SlotIndex,
-    wheel::TimerWheel,
+    index::{EntryKey, SlotIndex},
+    listed_server::InternalAddrs,
+    lists::ListPosition,
+    wheel::{Clock, Tick, TimerWheel},
 };
-use rallypoint_wire::lobby::ServerId;
-use std::time::Instant;
+use gap::GapDetector;
+use groups::Groups;
+use open_lists::OpenLists;
+use rallypoint_limit::Site;
+use rallypoint_wire::lobby::{Endpoint, ListBlock, ListId, ServerId, Transport};
+use reserved_endpoints::ReservedEndpoints;
+use slots::Slots;
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Minimum lease of a server after a restart or a gap: servers refresh every 30 seconds.
+pub(super) const MIN_LEASE: Duration = Duration::from_secs(35);
 
 /// All entries with their leases.
 #[derive(Debug)]
-pub(super) struct Entries {
-    pub slots: Slots,
-    pub wheel: TimerWheel,
-    pub fingerprinter: Fingerprinter,
-    pub gaps: GapDetector,
-    pub reserved: ReservedEndpoints,
+pub(crate) struct Entries {
+    config: Arc<Config>,
+    clock: Clock,
+    slots: Slots,
+    groups: Groups,
+    lists: OpenLists,
+    wheel: TimerWheel,
+    fingerprinter: Fingerprinter,
+    gaps: GapDetector,
+    reserved: ReservedEndpoints,
     /// The entries that keep a displaced server, by the ID of that server.
-    pub displaced_by_id: KeyedMap<PublicId, SlotIndex>,
-    pub tombstones: Tombstones<ServerId>,
-    /// Entries whose deadline is due: a buffer that is reused between calls.
-    pub due: Vec<SlotIndex>,
+    displaced: KeyedMap<PublicId, SlotIndex>,
+    tombstones: Tombstones<ServerId>,
+    /// For blocks of the list: a buffer that is reused between calls.
+    block: Vec<u8>,
 }
 
 impl Entries {
-    pub fn new(keyed: KeyedHash, now: Instant) -> Self {
+    pub fn new(config: &Arc<Config>, keyed: KeyedHash, clock: Clock, now: Instant) -> Self {
         Self {
+            config: Arc::clone(config),
+            clock,
             slots: Slots::new(keyed),
-            wheel: TimerWheel::new(now),
+            groups: Groups::new(keyed),
+            lists: OpenLists::new(keyed),
+            wheel: TimerWheel::new(clock),
             fingerprinter: Fingerprinter::new(keyed),
-            gaps: GapDetector::new(now),
+            gaps: GapDetector::new(clock, now),
             reserved: ReservedEndpoints::new(keyed),
-            displaced_by_id: keyed.map(),
+            displaced: keyed.map(),
             tombstones: Tombstones::new(keyed, REORDERING_TIME),
-            due: Vec::new(),
+            block: Vec::new(),
         }
+    }
+
+    pub fn set_config(&mut self, config: &Arc<Config>) {
+        self.config = Arc::clone(config);
+    }
+
+    // Finding entries.
+
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Number of endpoints of all entries.
+    pub fn endpoints(&self) -> usize {
+        self.slots.endpoints()
+    }
+
+    #[inline]
+    pub fn find(&self, id: ServerId) -> Option<SlotIndex> {
+        self.slots.find(id)
+    }
+
+    /// The hash of an ID, for [`prefetch`](Self::prefetch) and [`find_hashed`](Self::find_hashed).
+    #[inline]
+    pub fn hash(&self, id: ServerId) -> u64 {
+        self.slots.hash(id)
+    }
+
+    /// Loads what a refresh of these servers reads into the cache.
+    #[inline]
+    pub fn prefetch<const N: usize>(&self, hashes: [u64; N]) {
+        self.slots.prefetch(hashes);
+    }
+
+    #[inline]
+    pub fn find_hashed(&self, hash: u64, id: ServerId) -> Option<SlotIndex> {
+        self.slots.find_hashed(hash, id)
+    }
+
+    /// The entry that has an endpoint.
+    pub fn at_endpoint(&self, key: EndpointKey) -> Option<SlotIndex> {
+        self.slots.at_endpoint(key)
+    }
+
+    /// All entries.
+    pub fn iter(&self) -> impl Iterator<Item = (SlotIndex, &ColdEntry)> {
+        self.slots.iter()
+    }
+
+    /// The end of the range of slots, in use or not.
+    pub fn end(&self) -> SlotIndex {
+        self.slots.end()
+    }
+
+    /// The entry in a slot, if the slot is in use.
+    pub fn get(&self, slot: SlotIndex) -> Option<&ColdEntry> {
+        self.slots.get(slot)
+    }
+
+    #[inline]
+    pub fn hot(&self, slot: SlotIndex) -> &HotEntry {
+        self.slots.hot(slot)
+    }
+
+    pub fn cold(&self, slot: SlotIndex) -> &ColdEntry {
+        self.slots.cold(slot)
+    }
+
+    pub fn state(&self, slot: SlotIndex, family: Family) -> EndpointState {
+        self.hot(slot).states[family]
+    }
+
+    /// The endpoint of one family, if it is listed.
+    pub fn listed_endpoint(&self, slot: SlotIndex, family: Family) -> Option<EndpointEntry> {
+        self.cold(slot).endpoints[family].filter(|_| self.state(slot, family) == EndpointState::Listed)
+    }
+
+    /// The listed endpoint of one family, if this node of a cluster hears its server.
+    pub fn local_endpoint(&self, slot: SlotIndex, family: Family) -> Option<EndpointEntry> {
+        self.listed_endpoint(slot, family).filter(|_| !self.cold(slot).replica.is_remote[family])
+    }
+
+    /// The listed endpoints that this node heard within their leases.
+    pub fn live_local_endpoints(&self, now: Instant, slot: SlotIndex) -> PerFamily<bool> {
+        let reached = self.clock.tick(now);
+        let is_live = |family| self.hot(slot).deadlines[family] > reached;
+        PerFamily::from_fn(|family| is_live(family) && self.local_endpoint(slot, family).is_some())
+    }
+
+    /// The key of the entry in a slot.
+    pub fn key(&self, slot: SlotIndex) -> EntryKey {
+        self.slots.key(slot)
+    }
+
+    /// Whether an entry has not been removed.
+    pub fn contains(&self, key: EntryKey) -> bool {
+        self.slots.contains(key)
+    }
+
+    /// Whether a server registers from this address.
+    pub fn is_from(&self, slot: SlotIndex, source: IpAddr) -> bool {
+        self.cold(slot).endpoints.iter().flatten().any(|endpoint| endpoint.internal.ip == source)
+    }
+
+    // Groups and lists.
+
+    pub fn usage(&self, group: Group) -> Usage {
+        self.groups.usage(group)
+    }
+
+    /// The members of a group that can give way.
+    pub fn on_probation(&self, group: Group) -> &[SlotIndex] {
+        self.groups.on_probation(group)
+    }
+
+    /// Number of open lists.
+    pub fn list_count(&self) -> usize {
+        self.lists.len()
+    }
+
+    /// Numbers of open lists that count towards the caps, in total and of one network, not counting `without`.
+    pub fn open_lists(&self, site: Option<Site>, without: impl Iterator<Item = ListId>) -> OpenCount {
+        self.lists.open_without(site, without)
+    }
+
+    /// The open lists that count towards the caps.
+    pub fn unnamed_lists(&self) -> &[ListId] {
+        self.lists.unnamed()
+    }
+
+    // Adding, changing and removing entries.
+
+    /// Adds an entry without endpoints, which opens its list if it is the first one there; `opener` is charged for that.
+    pub fn insert(&mut self, now: Instant, opener: Option<Site>, id: ServerId, entry: ColdEntry) -> SlotIndex {
+        if self.len() == 0 {
+            // Without entries there is no timeout.
+            self.gaps.touch(now);
+        }
+        let slot = self.slots.insert(id, entry);
+        self.groups.join(Group::All, slot, self.slots.cold(slot));
+        self.join_list(slot, opener);
+        slot
+    }
+
+    /// Removes an entry. Returns the server that it has displaced, if there is one.
+    pub fn remove(&mut self, now: Instant, slot: SlotIndex) -> Option<Box<DisplacedServer>> {
+        let displaced = self.take_displaced(slot);
+        for family in Family::ALL {
+            self.drop_endpoint(now, slot, family);
+        }
+        self.leave_list(slot);
+        self.groups.leave(Group::All, slot, self.slots.cold(slot));
+        self.slots.remove(slot);
+        displaced
+    }
+
+    fn join_list(&mut self, slot: SlotIndex, opener: Option<Site>) {
+        let cold = self.slots.cold(slot);
+        let list = cold.server.list_id;
+        if self.groups.usage(Group::List(list)).servers == 0 {
+            self.lists.open(list, self.config.named_lobbies.contains(&list), opener);
+        }
+        self.groups.join(Group::List(list), slot, cold);
+    }
+
+    fn leave_list(&mut self, slot: SlotIndex) {
+        let cold = self.slots.cold(slot);
+        let list = cold.server.list_id;
+        self.groups.leave(Group::List(list), slot, cold);
+        if self.groups.usage(Group::List(list)).servers == 0 {
+            self.lists.close(list);
+        }
+    }
+
+    /// Moves an entry to another list; `opener` is charged if that is new.
+    pub fn move_list(&mut self, slot: SlotIndex, opener: Option<Site>, list: ListId) {
+        self.leave_list(slot);
+        let cold = self.slots.cold_mut(slot);
+        cold.server = Arc::new(cold.server.updated(list, &cold.server.block));
+        self.join_list(slot, opener);
+        self.forget_fingerprints(slot);
+    }
+
+    /// Replaces the stand-in for an ID that was unknown here.
+    pub fn adopt(&mut self, slot: SlotIndex, id: ServerId) {
+        self.slots.set_id(slot, id);
+        self.slots.cold_mut(slot).replica.has_stand_in_id = false;
+    }
+
+    /// Changes the evidence for an entry, which begins or ends its probation. Returns whether it is proven by this.
+    pub fn set_evidence(&mut self, slot: SlotIndex, evidence: Evidence) -> bool {
+        let cold = self.slots.cold_mut(slot);
+        let was_on_probation = cold.is_on_probation();
+        cold.evidence = evidence;
+        let groups = cold.groups();
+        match (was_on_probation, cold.is_on_probation()) {
+            (true, false) => groups.for_each(|group| self.groups.end_probation(group, slot)),
+            (false, true) => groups.for_each(|group| self.groups.begin_probation(group, slot)),
+            _ => {}
+        }
+        was_on_probation && evidence == Evidence::Proven
+    }
+
+    /// Makes a server that has registered at another address or port prove itself there. Otherwise IDs that an attacker has
+    /// proven at its own address would hold places at the addresses of others, and displace proven servers for good.
+    pub fn withdraw_proof(&mut self, slot: SlotIndex) {
+        let cold = self.cold(slot);
+        if cold.evidence == Evidence::Proven && cold.server.origin == ListingOrigin::Registered {
+            self.set_evidence(slot, Evidence::First);
+        }
+    }
+
+    /// Records which server an entry has replaced.
+    pub fn set_replaced(&mut self, slot: SlotIndex, replaced: ServerId) {
+        self.slots.cold_mut(slot).replaced = Some(replaced);
+    }
+
+    /// Records the position in the list of an entry; `None` if it leaves the list.
+    pub fn set_position(&mut self, slot: SlotIndex, position: Option<ListPosition>) -> Option<ListPosition> {
+        std::mem::replace(&mut self.slots.cold_mut(slot).position, position)
+    }
+
+    /// Changes the data of a server.
+    pub fn set_server(&mut self, slot: SlotIndex, server: Arc<ListedServer>) {
+        let cold = self.slots.cold_mut(slot);
+        let before = cold.usage();
+        cold.server = server;
+        let after = cold.usage();
+        if before != after {
+            for group in cold.groups() {
+                self.groups.charge(group, after);
+                self.groups.uncharge(group, before);
+            }
+        }
+    }
+
+    /// Updates the data of a server to its endpoints, and to a new registration, whose endpoints are ignored.
+    pub fn update_server(&mut self, slot: SlotIndex, new: Option<ListBlock<'_>>) {
+        let (v4, v6) = self.shown_endpoints(slot);
+        let internal = self.internal_addrs(slot);
+        let server = Arc::clone(&self.cold(slot).server);
+        let shown = server.block();
+        let is_moved = internal != server.internal;
+        if new.is_none() && (shown.v4, shown.v6) == (v4, v6) && !is_moved {
+            return;
+        }
+        let mut block = std::mem::take(&mut self.block);
+        block.clear();
+        ListBlock { v4, v6, ..new.unwrap_or(shown) }.emit(&mut block);
+        if *block != *server.block || is_moved {
+            self.set_server(slot, Arc::new(server.updated(server.list_id, &block).with_internal(internal)));
+            if new.is_some() {
+                // The last registration counts: an earlier one of the other family is not a refresh of it (L8).
+                self.forget_fingerprints(slot);
+            }
+        }
+        self.block = block;
+    }
+
+    /// The endpoints of an entry that the list shows.
+    pub fn shown_endpoints(&self, slot: SlotIndex) -> (Option<Endpoint<Ipv4Addr>>, Option<Endpoint<Ipv6Addr>>) {
+        let external = |family| self.listed_endpoint(slot, family).map(|endpoint| endpoint.external);
+        let v4 = external(Family::V4).and_then(|Addr { ip, port }| match ip {
+            IpAddr::V4(ip) => Some(Endpoint { ip, port }),
+            IpAddr::V6(_) => None,
+        });
+        let v6 = external(Family::V6).and_then(|Addr { ip, port }| match ip {
+            IpAddr::V6(ip) => Some(Endpoint { ip, port }),
+            IpAddr::V4(_) => None,
+        });
+        (v4, v6)
+    }
+
+    /// The addresses, before the address map, of those listed endpoints that the map has changed.
+    pub fn internal_addrs(&self, slot: SlotIndex) -> Option<Box<InternalAddrs>> {
+        let internal = PerFamily::from_fn(|family| {
+            let listed = self.listed_endpoint(slot, family);
+            listed.filter(|endpoint| endpoint.internal != endpoint.external).map(|endpoint| endpoint.internal)
+        });
+        (internal != InternalAddrs::default()).then(|| Box::new(internal))
+    }
+
+    // Leases.
+
+    /// The fingerprint of a registration.
+    #[inline]
+    pub fn fingerprint(&self, source: IpAddr, bytes: &[u8]) -> u64 {
+        self.fingerprinter.fingerprint(source, bytes)
+    }
+
+    /// Extends the lease if the registration is byte for byte, and from the same address, the one before, according to its
+    /// fingerprint. Returns the state of the endpoint then.
+    #[inline]
+    pub fn refresh(
+        &mut self,
+        now: Instant,
+        slot: SlotIndex,
+        family: Family,
+        fingerprint: u64,
+    ) -> Option<EndpointState> {
+        let hot = self.slots.hot_mut(slot);
+        let state = hot.states[family];
+        let is_leased = matches!(state, EndpointState::Listed | EndpointState::Checking);
+        if hot.fingerprints[family] != fingerprint || !is_leased {
+            return None;
+        }
+        hot.deadlines[family] = self.clock.deadline(now, self.config.lease);
+        Some(state)
+    }
+
+    /// Begins a new lease of an endpoint, which may be shorter than that of the registration before.
+    pub fn begin_lease(&mut self, now: Instant, slot: SlotIndex, family: Family) {
+        let lease = self.clock.deadline(now, self.config.lease);
+        self.slots.hot_mut(slot).deadlines[family] = lease;
+        self.wheel.schedule(slot, lease);
+    }
+
+    /// Records by which fingerprint a refresh is recognised.
+    pub fn set_fingerprint(&mut self, slot: SlotIndex, family: Family, fingerprint: u64) {
+        self.slots.hot_mut(slot).fingerprints[family] = fingerprint;
+    }
+
+    /// Has the next registration of an endpoint processed in full.
+    pub fn forget_fingerprint(&mut self, slot: SlotIndex, family: Family) {
+        self.set_fingerprint(slot, family, 0);
+    }
+
+    pub fn forget_fingerprints(&mut self, slot: SlotIndex) {
+        self.slots.hot_mut(slot).fingerprints = PerFamily::default();
+    }
+
+    /// Has the next registration of every server processed in full.
+    pub fn invalidate_fingerprints(&mut self) {
+        self.fingerprinter.invalidate();
+    }
+
+    /// Visits an entry at this time at the latest.
+    pub fn schedule(&mut self, slot: SlotIndex, at: Tick) {
+        self.wheel.schedule(slot, at);
+    }
+
+    /// Visits an entry when its next lease ends. Returns `false` if it has none.
+    pub fn schedule_lease(&mut self, slot: SlotIndex) -> bool {
+        let hot = self.slots.hot(slot);
+        let leased = Family::ALL.into_iter().filter(|&family| hot.states[family] != EndpointState::Absent);
+        let next = leased.map(|family| hot.deadlines[family]).min();
+        next.into_iter().for_each(|next| self.wheel.schedule(slot, next));
+        next.is_some()
+    }
+
+    /// Takes entries that are to be visited.
+    pub fn take_due(&mut self, now: Instant) -> Vec<SlotIndex> {
+        self.wheel.take_due(now)
+    }
+
+    /// When [`take_due`](Self::take_due) should be called next.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.wheel.next()
+    }
+
+    /// The endpoints of an entry whose lease has ended, unless this is a time of grace, which extends it.
+    pub fn ended_leases(&mut self, now: Instant, slot: SlotIndex) -> PerFamily<bool> {
+        let reached = self.clock.tick(now);
+        let grace = self.gaps.grace(reached);
+        let hot = self.slots.hot_mut(slot);
+        PerFamily::from_fn(|family| {
+            if let Some(until) = grace {
+                hot.deadlines[family] = hot.deadlines[family].max(until);
+            }
+            hot.states[family] != EndpointState::Absent && hot.deadlines[family] <= reached
+        })
+    }
+
+    /// Keeps a listed endpoint whose lease has ended until then, as one that other nodes of a cluster hear.
+    pub fn hold(&mut self, slot: SlotIndex, family: Family, until: Tick) -> bool {
+        let is_listed = self.state(slot, family) == EndpointState::Listed;
+        if is_listed {
+            self.slots.hot_mut(slot).deadlines[family] = until;
+            // The next registration is processed in full, and makes the endpoint local again.
+            self.forget_fingerprint(slot, family);
+            self.slots.cold_mut(slot).replica.is_remote[family] = true;
+        }
+        is_listed
+    }
+
+    /// Records that time is handled. Returns whether it is so late that a time of grace begins.
+    pub fn detect_gap(&mut self, now: Instant) -> bool {
+        self.gaps.detect(now, self.wheel.next())
+    }
+
+    /// Records that datagrams were lost.
+    pub fn handle_lost_datagrams(&mut self, now: Instant) {
+        self.gaps.handle_lost_datagrams(now);
+    }
+
+    /// Number of gaps so far.
+    pub fn gaps(&self) -> u64 {
+        self.gaps.count()
+    }
+
+    // Endpoints.
+
+    /// Adds an endpoint to an entry that has none of its family.
+    fn add_endpoint(&mut self, slot: SlotIndex, family: Family, endpoint: EndpointEntry) {
+        let cold = self.slots.cold_mut(slot);
+        cold.endpoints[family] = Some(endpoint);
+        cold.check_attempts[family] = None;
+        let key = (endpoint.external, cold.transport);
+        self.slots.bind(key, slot);
+        for group in self.places(slot, endpoint) {
+            self.groups.join(group, slot, self.slots.cold(slot));
+        }
+    }
+
+    /// Adds an endpoint that is listed until its lease ends.
+    pub fn add_listed(&mut self, slot: SlotIndex, endpoint: EndpointEntry, is_remote: bool, deadline: Tick) {
+        let family = Family::of(endpoint.internal.ip);
+        self.add_endpoint(slot, family, endpoint);
+        self.slots.cold_mut(slot).replica.is_remote[family] = is_remote;
+        self.list_until(slot, family, deadline);
+    }
+
+    /// Lists an endpoint until this time.
+    pub fn list_until(&mut self, slot: SlotIndex, family: Family, deadline: Tick) {
+        let hot = self.slots.hot_mut(slot);
+        hot.states[family] = EndpointState::Listed;
+        hot.deadlines[family] = deadline;
+        self.wheel.schedule(slot, deadline);
+    }
+
+    pub fn set_state(&mut self, slot: SlotIndex, family: Family, state: EndpointState) {
+        self.slots.hot_mut(slot).states[family] = state;
+    }
+
+    /// The source and the network of an endpoint, if its server is charged to them.
+    fn places(&self, slot: SlotIndex, endpoint: EndpointEntry) -> impl Iterator<Item = Group> + use<> {
+        let is_charged = self.cold(slot).server.origin.is_charged();
+        let ip = endpoint.internal.ip;
+        [Group::source(ip), Group::network(ip)].into_iter().filter(move |_| is_charged)
+    }
+
+    /// Removes the endpoint of one family.
+    pub fn drop_endpoint(&mut self, now: Instant, slot: SlotIndex, family: Family) {
+        let cold = self.slots.cold_mut(slot);
+        if let Some(endpoint) = cold.endpoints[family].take() {
+            let transport = cold.transport;
+            self.release_endpoint(now, slot, endpoint, transport);
+            for group in self.places(slot, endpoint) {
+                self.groups.leave(group, slot, self.slots.cold(slot));
+            }
+        }
+        self.set_state(slot, family, EndpointState::Absent);
+        self.forget_fingerprint(slot, family);
+    }
+
+    /// Releases an endpoint for other servers; behind an address map, for those of the same inside host until the lease ends.
+    fn release_endpoint(&mut self, now: Instant, slot: SlotIndex, endpoint: EndpointEntry, transport: Transport) {
+        let EndpointEntry { internal, external } = endpoint;
+        let key = (external, transport);
+        self.slots.unbind(key, slot);
+        if internal.ip != external.ip {
+            let until = self.hot(slot).deadlines[Family::of(internal.ip)];
+            self.reserved.reserve(self.clock.tick(now), key, internal.ip, until);
+        }
+    }
+
+    /// Whether an entry has this endpoint.
+    pub fn has_endpoint(&self, slot: SlotIndex, endpoint: EndpointEntry, transport: Transport) -> bool {
+        let cold = self.cold(slot);
+        cold.transport == transport && cold.endpoints[Family::of(endpoint.internal.ip)] == Some(endpoint)
+    }
+
+    /// Changes the transport, which belongs to the server and not to the endpoint. An endpoint of the other family is kept,
+    /// unless another server has registered the same address with the new transport, or it is banned.
+    pub fn set_transport(
+        &mut self,
+        now: Instant,
+        slot: SlotIndex,
+        transport: Transport,
+        is_banned: impl Fn(EndpointKey) -> bool,
+    ) {
+        let old = std::mem::replace(&mut self.slots.cold_mut(slot).transport, transport);
+        if old == transport {
+            return;
+        }
+        for family in Family::ALL {
+            let Some(endpoint) = self.cold(slot).endpoints[family] else { continue };
+            let key = (endpoint.external, transport);
+            self.release_endpoint(now, slot, endpoint, old);
+            if self.at_endpoint(key).is_some() || is_banned(key) {
+                self.drop_endpoint(now, slot, family);
+            } else {
+                self.slots.bind(key, slot);
+                self.set_state(slot, family, EndpointState::Checking);
+            }
+        }
+    }
+
+    /// Sets the endpoint of one family, the transport, and how the server is checked. Returns which of its endpoints have to be
+    /// checked now: those whose address or transport is new, those that are to be checked in a new way (W14), and the one that
+    /// registers if it is not listed.
+    pub fn set_endpoint(
+        &mut self,
+        now: Instant,
+        slot: SlotIndex,
+        (new, transport): (EndpointEntry, Transport),
+        check: Option<CheckMethod>,
+        is_banned: impl Fn(EndpointKey) -> bool,
+    ) -> PerFamily<bool> {
+        let family = Family::of(new.internal.ip);
+        let old = self.cold(slot).endpoints[family];
+        let is_new_addr = old.is_none_or(|old| old.internal != new.internal);
+        if self.has_endpoint(slot, new, transport) {
+            self.forget_fingerprint(slot, family);
+        } else {
+            let state = self.state(slot, family);
+            let attempts = self.cold(slot).check_attempts[family].filter(|_| !is_new_addr);
+            let is_new = is_new_addr || self.cold(slot).transport != transport;
+            self.drop_endpoint(now, slot, family);
+            if is_new_addr {
+                self.withdraw_proof(slot);
+            }
+            self.set_transport(now, slot, transport, is_banned);
+            self.add_endpoint(slot, family, new);
+            self.slots.cold_mut(slot).check_attempts[family] = attempts;
+            self.set_state(slot, family, if is_new { EndpointState::Checking } else { state });
+        }
+        let cold = self.slots.cold_mut(slot);
+        cold.replica.is_remote[family] = false;
+        // A server that did not register itself has been queried by the caller.
+        let check = check.filter(|_| cold.server.origin == ListingOrigin::Registered);
+        let is_new_check = std::mem::replace(&mut cold.check, check) != check;
+        let states = self.hot(slot).states;
+        PerFamily::from_fn(|other| match states[other] {
+            EndpointState::Absent => false,
+            EndpointState::Listed => is_new_check,
+            EndpointState::Checking | EndpointState::Unreachable => is_new_check || other == family,
+        })
+    }
+
+    /// Sets how a server that other nodes heard would be checked.
+    pub fn set_check(&mut self, slot: SlotIndex, check: Option<CheckMethod>) {
+        let cold = self.slots.cold_mut(slot);
+        cold.check = check.filter(|_| cold.server.origin == ListingOrigin::Registered);
+    }
+
+    /// Whether an endpoint belongs to another inside host than that of the server `known`, which registers there (W44). The source
+    /// of a registration identifies a host; behind an address map several hosts share an external address, and one of them must
+    /// not take the place of another. A mapped host precedes one that merely sends from the external address.
+    pub fn is_endpoint_taken(
+        &self,
+        now: Instant,
+        known: Option<SlotIndex>,
+        key: EndpointKey,
+        new: EndpointEntry,
+    ) -> bool {
+        let owner = self.reserved.owner(self.clock.tick(now), key);
+        let is_mapped = |endpoint: EndpointEntry| endpoint.internal.ip != endpoint.external.ip;
+        let may_replace =
+            |old: EndpointEntry| old.internal.ip == new.internal.ip || (is_mapped(new) && !is_mapped(old));
+        match self.at_endpoint(key) {
+            Some(holder) if Some(holder) == known => false,
+            Some(holder) => {
+                let old = self.cold(holder).endpoints[Family::of(new.external.ip)];
+                !old.is_none_or(may_replace) && owner != Some(new.internal.ip)
+            }
+            None => owner.is_some_and(|owner| owner != new.internal.ip),
+        }
+    }
+
+    /// Number of times an endpoint has returned for its check.
+    pub fn count_return(&mut self, now: Instant, slot: SlotIndex, family: Family) -> u8 {
+        let now = self.clock.tick(now);
+        let attempts = &mut self.slots.cold_mut(slot).check_attempts[family];
+        let attempts = attempts.get_or_insert(CheckAttempts { last: now, returns: 0 });
+        if now >= attempts.last.plus(RETURN_AFTER) {
+            attempts.last = now;
+            attempts.returns = attempts.returns.saturating_add(1);
+        }
+        attempts.returns
+    }
+
+    // What is known of servers.
+
+    /// The evidence that the server of an entry is real. That its endpoint was known before it registered counts for ten minutes:
+    /// after that its own registrations are evidence enough, and a restart must not protect all entries for ever.
+    pub fn evidence(&self, now: Tick, slot: SlotIndex) -> Evidence {
+        let cold = self.cold(slot);
+        let is_new = now < cold.admitted.plus(KNOWN_FOR);
+        match cold.evidence {
+            Evidence::Proven => Evidence::Proven,
+            Evidence::Known if is_new => Evidence::Known,
+            _ if !self.has_returned(slot) => Evidence::First,
+            _ if is_new => Evidence::Returned,
+            _ => Evidence::Established,
+        }
+    }
+
+    /// Whether a server has registered again, at least ten seconds after its first registration. A refresh extends the lease
+    /// and nothing else, so this is read off the lease.
+    pub fn has_returned(&self, slot: SlotIndex) -> bool {
+        let hot = self.hot(slot);
+        let cold = self.cold(slot);
+        let returned = cold.admitted.plus(self.config.lease).plus(RETURN_AFTER);
+        let is_later = |family| hot.states[family] != EndpointState::Absent && hot.deadlines[family] >= returned;
+        cold.evidence == Evidence::Returned || Family::ALL.into_iter().any(is_later)
+    }
+
+    /// Whether an entry replaced the server with this ID shortly before, which now returns: a server that was restarted has
+    /// ended, and does not (W100).
+    pub fn is_contested(&self, now: Instant, holder: SlotIndex, id: ServerId) -> bool {
+        let cold = self.cold(holder);
+        cold.replaced == Some(id) && cold.admitted.plus(2 * self.config.lease) > self.clock.tick(now)
+    }
+
+    /// Records that a server has unregistered (L11).
+    pub fn bury(&mut self, now: Instant, id: ServerId) {
+        self.tombstones.insert(now, id);
+    }
+
+    /// Whether a server has just unregistered (L11).
+    pub fn is_buried(&self, now: Instant, id: ServerId) -> bool {
+        self.tombstones.contains(now, id)
+    }
+
+    /// Number of servers that have just unregistered.
+    pub fn buried(&self) -> usize {
+        self.tombstones.len()
+    }
+
+    /// Forgets what is not remembered any longer of servers that left.
+    pub fn forget_expired(&mut self, now: Instant) {
+        self.tombstones.forget_expired(now);
+        self.reserved.forget_expired(self.clock.tick(now));
+    }
+
+    /// Panics if slots, groups, lists, leases and displaced servers contradict each other.
+    #[cfg(any(test, feature = "invariants"))]
+    pub fn check_invariants(&self) {
+        self.slots.check_invariants();
+        let mut used = KeyedHash::new(0).map::<Group, Usage>();
+        let mut displaced_servers = 0;
+        for (slot, cold) in self.iter() {
+            let hot = self.hot(slot);
+            let mut charge = |(group, Usage { servers, memory })| {
+                let usage = used.entry(group).or_default();
+                usage.servers += servers;
+                usage.memory += memory;
+            };
+            cold.groups().for_each(|group| charge((group, cold.usage())));
+            if let Some(displaced) = &cold.displaced {
+                assert!(cold.is_on_probation(), "a proven server that has displaced another");
+                assert_eq!(self.displaced.get(&displaced.public_id()), Some(&slot), "a displaced server by its ID");
+                assert!(self.find(displaced.id).is_none(), "a displaced server that is registered");
+                displaced_servers += 1;
+                displaced.usage().for_each(charge);
+            }
+            for family in Family::ALL {
+                let is_present = hot.states[family] != EndpointState::Absent;
+                assert_eq!(cold.endpoints[family].is_some(), is_present, "state of an endpoint");
+                let Some(endpoint) = cold.endpoints[family] else { continue };
+                assert_eq!([endpoint.internal.ip, endpoint.external.ip].map(Family::of), [family; 2], "family");
+                assert!(self.wheel.is_due_by(slot, hot.deadlines[family]), "a lease without a timer");
+            }
+            let block = cold.server.block();
+            assert_eq!((block.v4, block.v6), self.shown_endpoints(slot), "endpoints in the list");
+            assert_eq!(cold.server.internal, self.internal_addrs(slot), "addresses before the address map");
+            assert_eq!(cold.position.is_some(), block.v4.is_some() || block.v6.is_some(), "position in the list");
+            assert!(cold.endpoints.iter().any(Option::is_some), "an entry without an endpoint");
+            assert_eq!(block.transport, cold.transport, "transport in the list");
+        }
+        assert_eq!(displaced_servers, self.displaced.len(), "displaced servers");
+        self.groups.check_invariants(self.iter(), &used);
+        let lists = used.keys().filter_map(|group| if let Group::List(id) = group { Some(*id) } else { None });
+        self.lists.check_invariants(lists);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use rallypoint_wire::lobby::{Occupancy, TableBuf};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    pub fn slot(number: usize) -> SlotIndex {
+        SlotIndex::new(number)
+    }
+
+    /// The address of a test server by number, in a network of its own.
+    pub fn address(number: u8) -> IpAddr {
+        IpAddr::from([203, 0, number, 1])
+    }
+
+    fn endpoint(number: u8) -> EndpointEntry {
+        Config::default().endpoint(address(number), 8190.try_into().unwrap())
+    }
+
+    pub fn key_of(number: u8) -> EndpointKey {
+        (endpoint(number).external, Transport::Udp)
+    }
+
+    /// The entry of a server that nothing has proven, without endpoints.
+    pub fn unproven() -> ColdEntry {
+        numbered(1, Instant::now(), Tick::default())
+    }
+
+    fn numbered(number: u8, now: Instant, admitted: Tick) -> ColdEntry {
+        let table = TableBuf::new();
+        let occupancy = Occupancy::default();
+        let block = ListBlock { transport: Transport::Udp, v4: None, v6: None, occupancy, table: table.as_table() };
+        let id = PublicId::from_bytes([number; 16]);
+        let server = ListedServer::new(id, ListId::GANG_GARRISON_2, now, &block);
+        ColdEntry::new(server, Evidence::First, admitted)
+    }
+
+    pub fn with_config(config: &Arc<Config>) -> (Entries, Clock, Instant) {
+        let now = Instant::now();
+        let clock = Clock::new(now);
+        (Entries::new(config, KeyedHash::new(7), clock, now), clock, now)
+    }
+
+    pub fn entries() -> (Entries, Clock, Instant) {
+        with_config(&Arc::default())
+    }
+
+    /// Adds a listed server by number.
+    pub fn entry_at(entries: &mut Entries, now: Instant, number: u8) -> SlotIndex {
+        let id = ServerId::from_bytes([number; 16]);
+        let entry = numbered(number, now, entries.clock.tick(now));
+        let slot = entries.insert(now, None, id, entry);
+        let deadline = entries.clock.deadline(now, entries.config.lease);
+        entries.add_listed(slot, endpoint(number), false, deadline);
+        entries.update_server(slot, None);
+        slot
+    }
+
+    #[test]
+    fn an_entry_is_found_by_its_id_and_its_endpoint_until_it_is_removed() {
+        let (mut entries, _, now) = entries();
+        let slot = entry_at(&mut entries, now, 1);
+        let id = ServerId::from_bytes([1; 16]);
+        assert_eq!((entries.find(id), entries.at_endpoint(key_of(1))), (Some(slot), Some(slot)));
+        assert!(entries.is_from(slot, address(1)) && !entries.is_from(slot, address(2)));
+        let key = entries.key(slot);
+        entries.remove(now, slot);
+        assert_eq!((entries.find(id), entries.at_endpoint(key_of(1)), entries.len()), (None, None, 0));
+        assert_eq!(entries.usage(Group::All), Usage::default());
+        let again = entry_at(&mut entries, now, 1);
+        assert!(again == slot && !entries.contains(key), "a later entry in the same slot is another one");
+    }
+
+    #[test]
+    fn the_same_bytes_extend_a_lease_and_others_do_not() {
+        let (mut entries, clock, now) = entries();
+        let slot = entry_at(&mut entries, now, 1);
+        let fingerprint = entries.fingerprint(address(1), b"x");
+        entries.set_fingerprint(slot, Family::V4, fingerprint);
+        let later = now + 30 * SECOND;
+        let other = entries.fingerprint(address(1), b"y");
+        assert_eq!(entries.refresh(later, slot, Family::V4, other), None);
+        assert_eq!(entries.refresh(later, slot, Family::V6, fingerprint), None);
+        assert_eq!(entries.refresh(later, slot, Family::V4, fingerprint), Some(EndpointState::Listed));
+        assert_eq!(entries.hot(slot).deadlines[Family::V4], clock.deadline(later, 70 * SECOND));
+        assert!(entries.has_returned(slot));
+        entries.invalidate_fingerprints();
+        assert_ne!(entries.fingerprint(address(1), b"x"), fingerprint);
+    }
+
+    #[test]
+    fn a_lease_ends_at_its_deadline_unless_it_was_renewed() {
+        let (mut entries, _, now) = entries();
+        let slot = entry_at(&mut entries, now, 1);
+        entries.begin_lease(now + 30 * SECOND, slot, Family::V4);
+        let first = now + 70 * SECOND;
+        assert_eq!(entries.next_due().map(|due| due <= first), Some(true));
+        assert_eq!(entries.take_due(first), [slot]);
+        assert_eq!(entries.ended_leases(first, slot), PerFamily::default());
+        assert!(entries.schedule_lease(slot));
+        let end = now + 100 * SECOND;
+        assert_eq!(entries.take_due(end), [slot]);
+        assert!(entries.ended_leases(end, slot)[Family::V4]);
+        entries.drop_endpoint(end, slot, Family::V4);
+        assert!(!entries.schedule_lease(slot), "it has no lease");
+    }
+
+    #[test]
+    fn evidence_grows_with_returns_and_time_until_a_reply_proves_a_server() {
+        let (mut entries, clock, now) = entries();
+        let slot = entry_at(&mut entries, now, 1);
+        let evidence = |entries: &Entries, after: u32| entries.evidence(clock.tick(now + after * SECOND), slot);
+        assert_eq!(evidence(&entries, 0), Evidence::First);
+        entries.begin_lease(now + 10 * SECOND, slot, Family::V4);
+        assert_eq!((evidence(&entries, 11), evidence(&entries, 600)), (Evidence::Returned, Evidence::Established));
+        entries.set_evidence(slot, Evidence::Known);
+        assert_eq!((evidence(&entries, 11), evidence(&entries, 600)), (Evidence::Known, Evidence::Established));
+        assert_eq!(entries.on_probation(Group::All), [slot]);
+        assert!(entries.set_evidence(slot, Evidence::Proven) && !entries.set_evidence(slot, Evidence::Proven));
+        assert!(entries.on_probation(Group::All).is_empty());
+        entries.withdraw_proof(slot);
+        assert_eq!((evidence(&entries, 11), entries.on_probation(Group::All)), (Evidence::Returned, &[slot][..]));
+    }
+
+    #[test]
+    fn a_displaced_server_keeps_its_place_until_its_holder_leaves_the_endpoint() {
+        let (mut entries, _, now) = entries();
+        let former = entry_at(&mut entries, now, 1);
+        entries.set_evidence(former, Evidence::Proven);
+        let displaced = entries.to_displaced(former, Family::V4, false).expect("it is proven");
+        let id = displaced.public_id();
+        entries.remove(now, former);
+        let holder = entries.insert(now, None, ServerId::from_bytes([2; 16]), numbered(2, now, Tick::default()));
+        entries.add_listed(holder, endpoint(1), false, displaced.deadline);
+        entries.update_server(holder, None);
+        entries.keep_displaced(holder, displaced);
+        assert_eq!(entries.usage(Group::source(address(1))).servers, 2);
+        assert!(!entries.forget_displaced(now, id, &[key_of(1)]), "it registers at that endpoint");
+        assert!(entries.take_released(now, holder).is_none());
+        entries.drop_endpoint(now, holder, Family::V4);
+        assert_eq!(entries.take_released(now, holder).map(|displaced| displaced.public_id()), Some(id));
+        assert_eq!(entries.usage(Group::source(address(1))).servers, 0);
     }
 }

@@ -8,23 +8,21 @@
 //! A refresh does nothing for the cluster: renewed leases are collected by a sweep over all entries
 //! ([`Registry::take_renewals`]). Without a cluster, nothing of this is allocated.
 
-mod apply;
 mod outgoing;
 
-pub use apply::{ApplyMode, ApplyOutcome, Removal};
 pub use outgoing::{LeaseRenewal, LocalChange};
 
 use super::{
-    Registry,
+    Entries,
     tombstones::{REORDERING_TIME, Tombstones},
 };
 use crate::{
-    ListingOrigin, PublicId,
+    Config, ListingOrigin, PublicId, UnlistReason,
     doors::Door,
-    entry::{EndpointState, Family, PerFamily},
+    entry::{ColdEntry, Family},
     hash::{KeyedHash, KeyedMap},
     index::SlotIndex,
-    wheel::Tick,
+    wheel::{Clock, Tick},
 };
 use outgoing::Outgoing;
 use rallypoint_wire::lobby::{ListId, ServerId};
@@ -32,6 +30,7 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 use std::{
     hash::Hasher,
     net::SocketAddr,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -77,9 +76,15 @@ pub struct ReplicatedEndpoint {
     pub deadline: Instant,
 }
 
-/// The state of a registry that is a node of a cluster.
+/// What a registry that is a node of a cluster reports to the other nodes, and knows of them. Without a cluster it is empty, and
+/// nothing is reported.
+#[derive(Debug, Default)]
+pub(super) struct Replication(Option<Box<Node>>);
+
 #[derive(Debug)]
-pub(super) struct Replication {
+struct Node {
+    config: Arc<Config>,
+    clock: Clock,
     /// Key of the stand-ins for server IDs that only other nodes know.
     stand_in_key: [u8; 16],
     by_public_id: KeyedMap<PublicId, SlotIndex>,
@@ -95,127 +100,297 @@ pub(super) struct Replication {
     is_applying: bool,
 }
 
-impl Replication {
+impl Node {
+    fn report(&mut self, id: PublicId, removal: Option<(UnlistReason, Instant)>) {
+        self.outgoing.note(id, removal, &self.by_public_id);
+    }
+
     /// Remembers that a server has unregistered.
     fn remember_departure(&mut self, now: Instant, id: PublicId) {
         if self.departures.queued() < MAX_DEPARTURES {
             self.departures.insert(now, id);
         }
     }
-
-    /// Forgets an entry that is removed.
-    pub fn forget(&mut self, id: PublicId) {
-        self.by_public_id.remove(&id);
-    }
-
-    /// The ID under which an entry of another node is kept. It cannot be guessed: its owner could remove the server.
-    fn stand_in_id(&self, id: PublicId) -> ServerId {
-        let mut hasher = SipHasher24::new_with_key(&self.stand_in_key);
-        hasher.write(id.as_bytes());
-        ServerId::from_bytes(hasher.finish128().as_bytes())
-    }
 }
 
-impl Registry {
-    /// Makes the registry a node of a cluster. The key must be unpredictable, and need not be the same at the next start.
-    /// Intended for an empty registry.
-    pub fn enable_replication(&mut self, now: Instant, stand_in_key: [u8; 16]) {
-        let keyed = KeyedHash::new(self.keys.tables);
-        self.replication = Some(Box::new(Replication {
+impl Replication {
+    /// Makes the registry a node of a cluster, which reports all its servers.
+    pub fn enable(
+        &mut self,
+        now: Instant,
+        config: &Arc<Config>,
+        clock: Clock,
+        keyed: KeyedHash,
+        stand_in_key: [u8; 16],
+        entries: &Entries,
+    ) {
+        self.0 = Some(Box::new(Node {
+            config: Arc::clone(config),
+            clock,
             stand_in_key,
             by_public_id: keyed.map(),
             tombstones: Tombstones::new(keyed, REORDERING_TIME),
-            departures: Tombstones::new(keyed, self.config.lease + DEPARTURE_MARGIN),
+            departures: Tombstones::new(keyed, config.lease + DEPARTURE_MARGIN),
             outgoing: Outgoing::new(keyed),
-            remote_deadline: self.entries.wheel.deadline(now, self.config.lease),
+            remote_deadline: clock.deadline(now, config.lease),
             is_applying: false,
         }));
-        for slot in SlotIndex::FIRST.until(self.entries.slots.end()) {
-            if self.entries.slots.get(slot).is_some() {
-                self.index_public_id(slot);
-                self.note_change(slot);
-            }
+        for (slot, entry) in entries.iter() {
+            let id = entry.server.public_id();
+            self.index(slot, id);
+            self.report(id);
         }
     }
 
-    /// Sets when remote endpoints expire: the caller moves this ahead as long as it is in contact with the store.
+    pub fn is_enabled(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub fn set_config(&mut self, config: &Arc<Config>) {
+        if let Some(node) = &mut self.0 {
+            node.config = Arc::clone(config);
+        }
+    }
+
+    /// Sets when remote endpoints expire.
     pub fn set_remote_deadline(&mut self, at: Instant) {
-        if let Some(replication) = &mut self.replication {
-            replication.remote_deadline = self.entries.wheel.tick(at);
+        if let Some(node) = &mut self.0 {
+            node.remote_deadline = node.clock.tick(at);
         }
     }
 
     /// When remote endpoints expire.
-    pub(super) fn remote_deadline(&self) -> Tick {
-        self.replication.as_ref().map(|replication| replication.remote_deadline).unwrap_or_default()
+    pub fn remote_deadline(&self) -> Tick {
+        self.0.as_ref().map(|node| node.remote_deadline).unwrap_or_default()
     }
 
-    /// The public IDs of all servers that have a remote endpoint or a listed local one.
-    pub fn replicated_ids(&self) -> impl Iterator<Item = PublicId> {
-        let replication = self.replication.iter();
-        replication.flat_map(|replication| replication.by_public_id.keys().copied())
+    /// The time until which an endpoint whose local lease has ended is held, because the store may know a later one.
+    pub fn holds_until(&self, now: Instant) -> Option<Tick> {
+        let node = self.0.as_ref()?;
+        Some(node.remote_deadline).filter(|&deadline| deadline > node.clock.tick(now))
     }
 
-    /// The entry of a server, by its own ID or, if only other nodes heard it so far, by its public ID.
-    pub(super) fn find_or_adopt(&mut self, id: ServerId) -> Option<SlotIndex> {
-        let known = self.entries.slots.find(id);
-        if known.is_some() || self.replication.is_none() {
-            return known;
+    /// The public IDs of all entries.
+    pub fn ids(&self) -> impl Iterator<Item = PublicId> {
+        self.0.iter().flat_map(|node| node.by_public_id.keys().copied())
+    }
+
+    /// The entry of a server.
+    pub fn find(&self, id: PublicId) -> Option<SlotIndex> {
+        self.0.as_ref()?.by_public_id.get(&id).copied()
+    }
+
+    /// Adds a new entry.
+    pub fn index(&mut self, slot: SlotIndex, id: PublicId) {
+        if let Some(node) = &mut self.0 {
+            node.by_public_id.insert(id, slot);
+            node.departures.remove(id);
         }
-        let public_id = self.public_id(id);
-        let slot = *self.replication.as_ref()?.by_public_id.get(&public_id)?;
-        self.entries.slots.set_id(slot, id);
-        self.entries.slots.cold_mut(slot).replica.has_stand_in_id = false;
-        Some(slot)
     }
 
-    /// Adds a new entry to the index of public IDs.
-    pub(super) fn index_public_id(&mut self, slot: SlotIndex) {
-        if let Some(replication) = &mut self.replication {
-            let id = self.entries.slots.cold(slot).server.public_id();
-            replication.by_public_id.insert(id, slot);
-            replication.departures.remove(id);
+    /// Forgets an entry that is removed.
+    pub fn forget(&mut self, id: PublicId) {
+        if let Some(node) = &mut self.0 {
+            node.by_public_id.remove(&id);
         }
+    }
+
+    /// The ID under which an entry of another node is kept. It cannot be guessed: its owner could remove the server.
+    pub fn stand_in_id(&self, id: PublicId) -> Option<ServerId> {
+        let mut hasher = SipHasher24::new_with_key(&self.0.as_ref()?.stand_in_key);
+        hasher.write(id.as_bytes());
+        Some(ServerId::from_bytes(hasher.finish128().as_bytes()))
     }
 
     /// Whether a server has just unregistered at another node (L11).
-    pub(super) fn is_unregistered_elsewhere(&self, now: Instant, id: ServerId) -> bool {
-        let tombstones = self.replication.as_ref().map(|replication| &replication.tombstones);
-        tombstones.is_some_and(|tombstones| tombstones.len() > 0 && tombstones.contains(now, self.public_id(id)))
+    pub fn is_buried(&self, now: Instant, id: impl FnOnce() -> PublicId) -> bool {
+        let tombstones = self.0.as_ref().map(|node| &node.tombstones);
+        tombstones.is_some_and(|tombstones| tombstones.len() > 0 && tombstones.contains(now, id()))
     }
 
-    pub(super) fn forget_replicated_tombstones(&mut self, now: Instant) {
-        if let Some(replication) = &mut self.replication {
-            replication.tombstones.forget_expired(now);
-            replication.departures.forget_expired(now);
+    /// Records that a server has unregistered at another node.
+    pub fn bury(&mut self, now: Instant, id: PublicId) {
+        if let Some(node) = &mut self.0 {
+            node.tombstones.insert(now, id);
+            node.remember_departure(now, id);
         }
     }
 
-    /// Whether a listed endpoint whose local lease has ended stays because the store may know a later one. It is remote from
-    /// now on.
-    pub(super) fn is_held_by_cluster(&mut self, slot: SlotIndex, family: Family, reached: Tick) -> bool {
-        let Some(replication) = &self.replication else { return false };
-        let deadline = replication.remote_deadline;
-        let hot = self.entries.slots.hot_mut(slot);
-        if deadline <= reached || hot.states[family] != EndpointState::Listed {
-            return false;
+    pub fn forget_expired(&mut self, now: Instant) {
+        if let Some(node) = &mut self.0 {
+            node.tombstones.forget_expired(now);
+            node.departures.forget_expired(now);
         }
-        hot.deadlines[family] = deadline;
-        // The next registration is processed in full, and makes the endpoint local again.
-        hot.fingerprints[family] = 0;
-        self.entries.slots.cold_mut(slot).replica.is_remote[family] = true;
+    }
+
+    /// Sets whether changes are those of other nodes, which are not reported back. Returns what it was before.
+    pub fn set_applying(&mut self, is_applying: bool) -> bool {
+        self.0.as_mut().is_some_and(|node| std::mem::replace(&mut node.is_applying, is_applying))
+    }
+
+    /// The node, unless a change of another node is being applied.
+    fn reporting(&mut self) -> Option<&mut Node> {
+        self.0.as_deref_mut().filter(|node| !node.is_applying)
+    }
+
+    /// Reports that a listed server has changed, unless other nodes know it.
+    pub fn note_change(&mut self, id: PublicId) {
+        if let Some(node) = self.reporting() {
+            node.report(id, None);
+        }
+    }
+
+    /// Reports the state of a server if this node heard it, or else has the store's state of it read again.
+    pub fn report(&mut self, id: PublicId) {
+        if let Some(node) = &mut self.0 {
+            node.report(id, None);
+        }
+    }
+
+    /// Reports the current state of a server again, if this node heard it.
+    pub fn report_local(&mut self, entries: &Entries, id: PublicId) {
+        let slot = self.find(id);
+        if slot.is_some_and(|slot| Family::ALL.into_iter().any(|family| entries.local_endpoint(slot, family).is_some()))
+        {
+            self.report(id);
+        }
+    }
+
+    /// Reports that an entry has left the list, unless other nodes know it.
+    pub fn note_removal(&mut self, now: Instant, entry: &ColdEntry, reason: UnlistReason) {
+        let Some(node) = self.reporting() else { return };
+        let is_heard = |family| entry.endpoints[family].is_some() && !entry.replica.is_remote[family];
+        let is_reported = match reason {
+            // The owner, or a new server at the same endpoint, has contacted this node.
+            UnlistReason::Unregistered | UnlistReason::Replaced | UnlistReason::Contested => true,
+            UnlistReason::Moved
+            | UnlistReason::Unreachable
+            | UnlistReason::Banned
+            | UnlistReason::Unwatched
+            | UnlistReason::Evicted => Family::ALL.into_iter().any(is_heard),
+            // The store decides about leases.
+            UnlistReason::Expired => false,
+        };
+        if is_reported {
+            let id = entry.server.public_id();
+            if reason == UnlistReason::Unregistered {
+                node.remember_departure(now, id);
+            }
+            node.report(id, Some((reason, now + node.config.lease)));
+        }
+    }
+
+    /// Reports that a server without an entry here has unregistered.
+    pub fn note_unregistered(&mut self, now: Instant, id: PublicId) {
+        if let Some(node) = &mut self.0 {
+            node.report(id, Some((UnlistReason::Unregistered, now + node.config.lease)));
+        }
+    }
+
+    /// Reports again that a server has unregistered, if it has and is not known to have registered since: the store still has
+    /// it, because it was restored from a backup. If it has registered later than that, the store keeps it, and this node gets
+    /// its state.
+    pub fn report_departure(&mut self, now: Instant, id: PublicId) -> bool {
+        let Some(node) = &mut self.0 else { return false };
+        let Some(at) = node.departures.unregistered_at(now, id) else { return false };
+        node.report(id, Some((UnlistReason::Unregistered, at + node.config.lease)));
         true
     }
 
-    /// The listed endpoints that this node heard within their leases.
-    fn live_local_endpoints(&self, now: Instant, slot: SlotIndex) -> PerFamily<bool> {
-        let reached = self.entries.wheel.tick(now);
-        let hot = self.entries.slots.hot(slot);
-        let cold = self.entries.slots.cold(slot);
-        PerFamily::from_fn(|family| {
-            hot.states[family] == EndpointState::Listed
-                && !cold.replica.is_remote[family]
-                && hot.deadlines[family] > reached
-        })
+    /// Whether a change of a server has not been taken yet. It is later than anything that the store can tell about the server.
+    pub fn is_unreported(&self, id: PublicId) -> bool {
+        self.0.as_ref().is_some_and(|node| node.outgoing.contains(id))
+    }
+
+    /// Whether there are changes to report.
+    pub fn has_changes(&self) -> bool {
+        self.0.as_ref().is_some_and(|node| !node.outgoing.is_empty())
+    }
+
+    /// Takes changes that have not been reported, at most `max` of them, in the order in which they began.
+    pub fn take_changes(&mut self, entries: &Entries, max: usize) -> Vec<LocalChange> {
+        let Some(node) = &mut self.0 else { return Vec::new() };
+        let Node { outgoing, by_public_id, clock, .. } = &mut **node;
+        let find = |id| by_public_id.get(&id).copied();
+        std::iter::from_fn(|| outgoing.take_change(entries, *clock, find)).take(max).collect()
+    }
+
+    /// Takes renewed leases in a sweep over all slots: see [`Registry::take_renewals`](super::Registry::take_renewals).
+    pub fn take_renewals(
+        &mut self,
+        entries: &Entries,
+        steps: usize,
+        min: usize,
+        renewals: &mut Vec<LeaseRenewal>,
+    ) -> bool {
+        self.0.as_mut().is_none_or(|node| node.outgoing.take_renewals(entries, node.clock, steps, min, renewals))
+    }
+
+    /// Makes the next sweep report all leases.
+    pub fn report_all_leases(&mut self) {
+        if let Some(node) = &mut self.0 {
+            node.outgoing.report_all_leases();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        registry::entries::tests::{entries, entry_at},
+        registry::replication::outgoing::LocalChange,
+    };
+
+    /// A node that has one server, whose listing it has reported.
+    fn node() -> (Replication, Entries, SlotIndex, Instant) {
+        let (mut entries, clock, now) = entries();
+        let slot = entry_at(&mut entries, now, 1);
+        let mut replication = Replication::default();
+        let config = Arc::new(Config::default());
+        replication.enable(now, &config, clock, KeyedHash::new(7), [7; 16], &entries);
+        assert_eq!(replication.take_changes(&entries, 9).len(), 1);
+        (replication, entries, slot, now)
+    }
+
+    #[test]
+    fn without_a_cluster_nothing_is_reported() {
+        let (entries, _, now) = entries();
+        let mut replication = Replication::default();
+        let id = PublicId::from_bytes([7; 16]);
+        replication.note_change(id);
+        replication.note_unregistered(now, id);
+        assert!(!replication.has_changes() && replication.take_changes(&entries, 9).is_empty());
+        assert_eq!(
+            (replication.find(id), replication.stand_in_id(id), replication.holds_until(now)),
+            (None, None, None)
+        );
+    }
+
+    #[test]
+    fn changes_of_other_nodes_are_not_reported_back() {
+        let (mut replication, entries, slot, now) = node();
+        let entry = entries.cold(slot);
+        let id = entry.server.public_id();
+        assert!(!replication.set_applying(true));
+        replication.note_change(id);
+        replication.note_removal(now, entry, UnlistReason::Unregistered);
+        assert!(!replication.has_changes());
+        assert!(replication.set_applying(false));
+        replication.note_change(id);
+        assert!(replication.is_unreported(id));
+    }
+
+    #[test]
+    fn the_store_decides_about_leases_and_the_owner_about_unregistrations() {
+        let (mut replication, entries, slot, now) = node();
+        let entry = entries.cold(slot);
+        replication.note_removal(now, entry, UnlistReason::Expired);
+        assert!(!replication.has_changes());
+        replication.note_removal(now, entry, UnlistReason::Unregistered);
+        replication.forget(entry.server.public_id());
+        let changes = replication.take_changes(&entries, 9);
+        assert!(matches!(changes[..], [LocalChange::Remove { reason: UnlistReason::Unregistered, .. }]), "{changes:?}");
+        assert!(replication.report_departure(now, entry.server.public_id()), "a store restored from a backup has it");
     }
 }
