@@ -10,12 +10,12 @@ mod request;
 pub use request::{CheckKind, CheckRequest, CheckResult, CheckStats, CheckTarget, FailedCheckTimes};
 
 use crate::{
-    CheckConfig, Config,
+    CheckConfig, Config, RegistrationOutcome,
     hash::{KeyedHash, KeyedMap},
     index::EntryKey,
     wheel::{Clock, GRAIN, Tick},
 };
-use queue::{CheckQueue, LANES, Lane, Ticket};
+use queue::{CheckQueue, LANES, Lane, Rank, Ticket};
 use rallypoint_limit::{Host, Net, Rate, Site, TokenBucket, TokenBuckets};
 use std::{
     collections::VecDeque,
@@ -163,9 +163,10 @@ impl Checks {
             Some(known) if self.now < known.valid_until => return CheckStatus::Known(known.result),
             Some(KnownResult { result: CheckResult::Reachable(_), .. }) => Lane::Proven,
             Some(_) => Lane::Failed,
-            None if returns > 0 => Lane::Returning(returns),
+            None if returns > 0 => Lane::Returning,
             None => Lane::New,
         };
+        let rank = Rank::new(lane, returns);
         let ip = target.addr.ip();
         let capacity = lane_capacity(&self.config.checks);
         if let Some(pending) = self.pending.get_mut(&target) {
@@ -178,9 +179,9 @@ impl Checks {
                 pending.waiters.push(waiter);
             }
             if let Stage::Waiting(ticket) = pending.stage
-                && lane.is_before(ticket.lane)
+                && rank < ticket.rank
             {
-                self.move_up(target, ticket, lane, capacity);
+                self.move_up(target, ticket, rank, capacity);
             }
             return CheckStatus::Pending;
         }
@@ -188,7 +189,7 @@ impl Checks {
             self.stats.refused += 1;
             return CheckStatus::Refused;
         }
-        let Some((ticket, evicted)) = self.queue.push(lane, Site::of(ip), target, capacity) else {
+        let Some((ticket, evicted)) = self.queue.push(rank, Site::of(ip), target, capacity) else {
             self.stats.refused += 1;
             return CheckStatus::Refused;
         };
@@ -200,13 +201,13 @@ impl Checks {
     }
 
     /// Moves a waiting target to a better place in the queue, if there is one, because its server has returned.
-    fn move_up(&mut self, target: CheckTarget, old: Ticket, lane: Lane, capacity: usize) {
-        let is_same_lane = lane.index() == old.lane.index();
+    fn move_up(&mut self, target: CheckTarget, old: Ticket, rank: Rank, capacity: usize) {
+        let is_same_lane = rank.lane == old.rank.lane;
         if is_same_lane {
             // It needs the place that it frees.
             self.queue.remove(old);
         }
-        match self.queue.push(lane, Site::of(target.addr.ip()), target, capacity) {
+        match self.queue.push(rank, Site::of(target.addr.ip()), target, capacity) {
             Some((ticket, evicted)) => {
                 if !is_same_lane {
                     self.queue.remove(old);
@@ -248,9 +249,12 @@ impl Checks {
         self.forget_while(|known, _| known.len() > max);
     }
 
-    /// Whether the last check of a target was refused.
-    pub fn was_refused(&self, target: &CheckTarget) -> bool {
-        matches!(self.known.get(target), Some(KnownResult { result: CheckResult::Refused, .. }))
+    /// The outcome of a registration whose target was not reached.
+    pub fn failure(&self, target: Option<CheckTarget>) -> RegistrationOutcome {
+        match target.and_then(|target| self.known.get(&target)) {
+            Some(KnownResult { result: CheckResult::Refused, .. }) => RegistrationOutcome::PortClosed,
+            _ => RegistrationOutcome::Unreachable,
+        }
     }
 
     /// Whether a target has replied within the last hour.
@@ -283,9 +287,13 @@ impl Checks {
 
     /// The next check to make. Targets that no entry waits for any more are skipped: a flood that is over costs no checks.
     pub fn poll(&mut self, is_wanted: impl Fn(EntryKey, &CheckTarget) -> bool) -> Option<CheckRequest> {
+        self.is_total_awaited = false;
+        // The usual case, after every datagram.
+        if self.queue.len() == 0 {
+            return None;
+        }
         let now = self.clock.instant(self.now);
         let CheckConfig { in_flight, timeout, .. } = self.config.checks;
-        self.is_total_awaited = false;
         while self.in_flight < in_flight && self.queue.len() > 0 {
             if !self.total.has_token(now) {
                 self.is_total_awaited = true;
@@ -300,7 +308,7 @@ impl Checks {
                 self.queue.finish(Site::of(target.addr.ip()));
                 continue;
             };
-            let is_proven = matches!(pending.stage, Stage::Waiting(Ticket { lane: Lane::Proven, .. }));
+            let is_proven = matches!(pending.stage, Stage::Waiting(ticket) if ticket.rank.lane == Lane::Proven);
             let overdue = self.clock.deadline(now, timeout.saturating_add(GRACE));
             pending.stage = Stage::InFlight(overdue);
             self.overdue.push_back((overdue, target));

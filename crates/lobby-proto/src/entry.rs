@@ -118,7 +118,7 @@ pub(crate) struct ColdEntry {
     pub transport: Transport,
     /// How the server can be checked, if it can.
     pub check: Option<CheckMethod>,
-    pub endpoints: PerFamily<Option<EndpointEntry>>,
+    pub endpoints: Endpoints,
     pub check_attempts: PerFamily<Option<CheckAttempts>>,
     pub server: Arc<ListedServer>,
     /// Position in the list; `None` if the server is not listed.
@@ -187,10 +187,9 @@ impl ColdEntry {
 
     /// The server as far as bans are concerned, at its endpoint of one family.
     pub fn ban_candidate(&self, family: Family) -> Option<Candidate<'_>> {
-        let EndpointEntry { internal, external } = self.endpoints[family]?;
         let name = Some(self.server.block().table.get(b"name").unwrap_or_default());
-        let endpoint = Some((external.into(), self.transport));
-        Some(Candidate { ip: Some(internal.ip), name, id: Some(self.server.public_id), endpoint })
+        let at_endpoint = Candidate::at_endpoint(self.endpoints[family]?, self.transport);
+        Some(Candidate { name, id: Some(self.server.public_id), ..at_endpoint })
     }
 }
 
@@ -243,6 +242,9 @@ impl Config {
         !self.allow_private && endpoint.internal == endpoint.external && !is_public(endpoint.external.ip)
     }
 }
+
+/// The endpoints of a server.
+pub(crate) type Endpoints = PerFamily<Option<EndpointEntry>>;
 
 /// How a server can be checked, according to its registration (L12, E1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,10 +27,10 @@ pub use replication::{LeaseRenewal, LocalChange, ReplicatedEndpoint, ReplicatedS
 pub use save::{RestoreError, SaveFileWriter};
 
 use crate::{
-    BanList, CheckRequest, Config, HashKeys, LatestRefusal, ListedServer, PublicId, PublishedLists, RecentOutcome,
-    RegistrationOutcome, RegistryConfigError, RegistryStats, UnlistReason,
+    BanList, CheckRequest, CheckResult, CheckTarget, Config, HashKeys, LatestRefusal, ListedServer, PublicId,
+    PublishedLists, RecentOutcome, RegistrationOutcome, RegistryConfigError, RegistryStats, UnlistReason,
     bans::Candidate,
-    checks::{CheckTarget, Checks},
+    checks::Checks,
     doors::{Door, LOBBY},
     entry::{EndpointState, Family},
     hash::KeyedHash,
@@ -50,6 +50,7 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 use std::{
     hash::Hasher,
     net::{IpAddr, SocketAddr},
+    num::NonZeroU16,
     sync::Arc,
     time::Instant,
 };
@@ -158,7 +159,7 @@ impl Registry {
             checks: Checks::new(&config, keyed, clock, keys.tables),
             lists: Publisher::new(keyed),
             outcomes: OutcomeLog::new(keyed),
-            replication: Replication::default(),
+            replication: Replication::new(&config, keyed, clock),
             review: None,
             config,
             keys,
@@ -332,7 +333,7 @@ impl Registry {
         if let Err(refused) = self.admission.admit(now, source, bytes, is_registered) {
             let reason = self.admission.reason_for(now, refused, || Candidate::at(source));
             // Its owner may have several servers at one address, so the port counts.
-            let port = Datagram::peek_port(bytes).map(|port| port.get());
+            let port = Datagram::peek_port(bytes).map(NonZeroU16::get);
             self.outcomes.record_unparsed(now, source, refused, port, reason);
             return refused;
         }
@@ -419,7 +420,10 @@ impl Registry {
         if self.entries.detect_gap(now) {
             self.checks.handle_gap(now);
         }
-        self.end_overdue_checks(now);
+        while let Some(target) = self.checks.take_overdue(now) {
+            self.handle_check(now, target, CheckResult::Unreachable);
+        }
+        self.checks.forget_expired(now);
         for slot in self.entries.take_due(now) {
             self.handle_deadline(now, slot);
         }
@@ -440,9 +444,9 @@ impl Registry {
 
     /// The next event. Checks come first.
     pub fn poll_event(&mut self) -> Option<Event> {
-        let Self { entries, config, .. } = self;
+        let entries = &self.entries;
         let is_wanted = |waiter: EntryKey, target: &CheckTarget| {
-            let wants = |family| entries.cold(waiter.slot).check_target(family, &config.checks) == Some(*target);
+            let wants = |family| entries.check_target(waiter.slot, family) == Some(*target);
             entries.contains(waiter) && Family::ALL.into_iter().any(wants)
         };
         let check = self.checks.poll(is_wanted);

@@ -16,7 +16,7 @@ mod list;
 use super::{
     DatagramDoor, Datagrams, Door, DoorSockets, DoorStats, header_bytes, reflection_budget, rendered::Rendered,
 };
-use crate::{HashKeys, ListingOrigin, ProbedOutcome, ProbedServer, RegistrationOutcome, Registry};
+use crate::{HashKeys, ListingOrigin, ProbedOutcome, ProbedServer, RegistrationOutcome, Registry, UnlistReason};
 use challenge::Challenges;
 use deadlines::Deadlines;
 use list::Row;
@@ -201,7 +201,7 @@ impl DatagramDoor for Master {
                 self.awaited.repeat(server, attempts + 1, now + RETRY);
                 self.challenge(now, server);
             } else {
-                registry.remove_silent(now, &label(server));
+                registry.remove_probed(now, &label(server), UnlistReason::Unreachable);
             }
         }
     }

@@ -13,15 +13,15 @@ use super::{
     evidence::{Evidence, KNOWN_FOR},
 };
 use crate::{
-    Ban, BanList, Config, RegistrationOutcome,
+    Ban, BanList, Config, PublicId, RegistrationOutcome,
     bans::Candidate,
-    entry::{ColdEntry, EndpointEntry, EndpointKey, Family},
+    entry::{EndpointEntry, EndpointKey, Endpoints, Family},
     hash::KeyedHash,
     index::SlotIndex,
     wheel::Clock,
 };
 use rallypoint_limit::{Decision, Lan, Limiter, OverBudget, Scope, is_possible_source};
-use rallypoint_wire::lobby::Datagram;
+use rallypoint_wire::lobby::{Datagram, ListBlock, Transport};
 use seen_endpoints::SeenEndpoints;
 use std::{net::IpAddr, sync::Arc, time::Instant};
 
@@ -89,10 +89,13 @@ impl Admission {
         lists.filter_map(|bans| bans.ban_for(now, candidate)).min_by_key(|ban| ban.reason.is_empty())
     }
 
-    /// The ban that applies to an entry, at any of its endpoints.
-    pub fn ban_of(&self, now: Instant, entry: &ColdEntry) -> Option<&Ban> {
-        let mut candidates = Family::ALL.into_iter().filter_map(|family| entry.ban_candidate(family));
-        candidates.find_map(|candidate| self.ban_for(now, &candidate))
+    /// Whether a server that other nodes of a cluster accepted is banned here, at any of its endpoints.
+    pub fn bans_replica(&self, now: Instant, id: PublicId, block: &ListBlock<'_>, endpoints: &Endpoints) -> bool {
+        let name = Some(block.table.get(b"name").unwrap_or_default());
+        endpoints.iter().flatten().any(|&endpoint| {
+            let at_endpoint = Candidate::at_endpoint(endpoint, block.transport);
+            self.ban_for(now, &Candidate { name, id: Some(id), ..at_endpoint }).is_some()
+        })
     }
 
     /// The operator's reason for an outcome, if it is a ban that has one.
@@ -103,8 +106,7 @@ impl Admission {
         candidate: impl FnOnce() -> Candidate<'a>,
     ) -> Option<Arc<str>> {
         let is_ban = outcome == RegistrationOutcome::Banned;
-        let ban = is_ban.then(|| self.ban_for(now, &candidate())).flatten()?;
-        (!ban.reason.is_empty()).then(|| Arc::clone(&ban.reason))
+        is_ban.then(|| self.ban_for(now, &candidate())).flatten().and_then(Ban::reason)
     }
 
     /// When bans were last changed, if an address is not banned any more since then.
@@ -116,13 +118,13 @@ impl Admission {
     pub fn endpoint_refusal(
         &self,
         now: Instant,
-        endpoint: &EndpointEntry,
-        candidate: &Candidate<'_>,
+        endpoint: EndpointEntry,
+        transport: Transport,
     ) -> Option<RegistrationOutcome> {
-        if self.ban_for(now, candidate).is_some() {
+        if self.ban_for(now, &Candidate::at_endpoint(endpoint, transport)).is_some() {
             return Some(RegistrationOutcome::Banned);
         }
-        self.config.refuses_as_private(endpoint).then_some(RegistrationOutcome::PrivateSource)
+        self.config.refuses_as_private(&endpoint).then_some(RegistrationOutcome::PrivateSource)
     }
 
     // Budgets.

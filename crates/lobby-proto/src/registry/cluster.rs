@@ -3,9 +3,7 @@
 use super::{DisplacedServer, Evidence, LeaseRenewal, LocalChange, Registry, ReplicatedEndpoint, ReplicatedServer};
 use crate::{
     ListedServer, PublicId, UnlistReason,
-    bans::Candidate,
-    entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointKey, EndpointState, Family, PerFamily, ReplicaState},
-    hash::KeyedHash,
+    entry::{Addr, ColdEntry, EndpointEntry, EndpointKey, Endpoints, Family, PerFamily, ReplicaState},
     index::SlotIndex,
 };
 use rallypoint_wire::lobby::{ListBlock, MAX_BLOCK};
@@ -49,15 +47,11 @@ pub enum Removal {
     Lost,
 }
 
-/// The endpoints of a state, by family.
-type Endpoints = PerFamily<Option<EndpointEntry>>;
-
 impl Registry {
     /// Makes the registry a node of a cluster. The key must be unpredictable, and need not be the same at the next start.
     /// Intended for an empty registry.
     pub fn enable_replication(&mut self, now: Instant, stand_in_key: [u8; 16]) {
-        let keyed = KeyedHash::new(self.keys.tables);
-        self.replication.enable(now, &self.config, self.clock, keyed, stand_in_key, &self.entries);
+        self.replication.enable(now, stand_in_key, &self.entries);
     }
 
     /// Sets when remote endpoints expire: the caller moves this ahead as long as it is in contact with the store.
@@ -158,14 +152,14 @@ impl Registry {
         if known.is_none() && mode == ApplyMode::Snapshot && self.replication.report_departure(now, id) {
             return ApplyOutcome::Kept;
         }
-        if endpoints == Endpoints::default() || self.is_replica_banned(now, id, &block, &endpoints) {
+        if endpoints == Endpoints::default() || self.admission.bans_replica(now, id, &block, &endpoints) {
             known.into_iter().for_each(|slot| self.remove(now, slot, UnlistReason::Banned));
             return ApplyOutcome::Forbidden;
         }
         let is_local = known.map(|slot| self.entries.live_local_endpoints(now, slot)).unwrap_or_default();
         let heard_here = known.filter(|_| mode == ApplyMode::Snapshot && is_local != PerFamily::default());
         if let Some(slot) = heard_here {
-            if !self.has_state(slot, new, &block, &endpoints) {
+            if !self.entries.shows(slot, new.list_id, &block, &endpoints) {
                 self.add_remote_endpoints(now, slot, &block, endpoints, is_local);
                 self.report_again(id);
             }
@@ -174,8 +168,7 @@ impl Registry {
         if known.is_none() && !self.admission.has_room_for_replica(&self.entries, &new.block) {
             return ApplyOutcome::Full;
         }
-        let keys: Vec<EndpointKey> =
-            endpoints.iter().flatten().map(|endpoint| (endpoint.external, block.transport)).collect();
+        let keys = keys(&block, &endpoints);
         self.entries.forget_displaced(now, id, &keys);
         let displaced = self.replace_others(now, known, &keys);
         let Some(slot) = known.or_else(|| self.create_replica(now, new, &block)) else {
@@ -185,7 +178,8 @@ impl Registry {
         let old = self.entries.cold(slot).endpoints;
         let kept =
             PerFamily::from_fn(|family| mode == ApplyMode::Expiry && is_local[family] && endpoints[family].is_none());
-        self.set_replicated_endpoints(now, slot, &block, endpoints, kept);
+        let deadline = self.replication.remote_deadline();
+        self.entries.set_remote_endpoints(now, slot, &block, endpoints, kept, deadline);
         // A server that one node has proven counts as proven at all nodes, until it moves (W90).
         let is_moved = |family: Family| {
             endpoints[family].is_some_and(|new| old[family].is_none_or(|old| old.internal != new.internal))
@@ -204,15 +198,6 @@ impl Registry {
             return ApplyOutcome::Kept;
         }
         ApplyOutcome::Applied
-    }
-
-    fn is_replica_banned(&self, now: Instant, id: PublicId, block: &ListBlock<'_>, endpoints: &Endpoints) -> bool {
-        let name = Some(block.table.get(b"name").unwrap_or_default());
-        endpoints.iter().flatten().any(|&EndpointEntry { internal, external }| {
-            let endpoint = Some((external.into(), block.transport));
-            let candidate = Candidate { ip: Some(internal.ip), name, id: Some(id), endpoint };
-            self.admission.ban_for(now, &candidate).is_some()
-        })
     }
 
     /// Removes other servers at these endpoints (L8), as the store has decided it. Returns one that is kept (W45).
@@ -247,22 +232,13 @@ impl Registry {
         for family in Family::ALL.into_iter().filter(|&family| is_local[family]) {
             endpoints[family] = self.entries.cold(slot).endpoints[family];
         }
-        let keys: Vec<EndpointKey> =
-            endpoints.iter().flatten().map(|endpoint| (endpoint.external, block.transport)).collect();
+        let keys = keys(block, &endpoints);
         let displaced = self.replace_others(now, Some(slot), &keys);
         let server = Arc::clone(&self.entries.cold(slot).server);
-        self.set_replicated_endpoints(now, slot, &server.block(), endpoints, is_local);
+        let deadline = self.replication.remote_deadline();
+        self.entries.set_remote_endpoints(now, slot, &server.block(), endpoints, is_local, deadline);
         displaced.into_iter().for_each(|displaced| self.keep_displaced(now, slot, displaced));
         self.update_list(now, slot, None, UnlistReason::Expired);
-    }
-
-    /// Whether an entry has this state already.
-    fn has_state(&self, slot: SlotIndex, new: &ReplicatedServer, block: &ListBlock<'_>, endpoints: &Endpoints) -> bool {
-        let cold = self.entries.cold(slot);
-        let shown = ListBlock { v4: None, v6: None, ..cold.server.block() };
-        cold.server.list_id() == new.list_id
-            && cold.endpoints == *endpoints
-            && shown == ListBlock { v4: None, v6: None, ..*block }
     }
 
     /// Creates the entry of a server of which only other nodes know the ID, without endpoints. `None` without a cluster.
@@ -277,34 +253,6 @@ impl Registry {
         self.replication.index(slot, new.public_id);
         Some(slot)
     }
-
-    /// Gives an entry these endpoints, except that `kept` ones stay as they are.
-    fn set_replicated_endpoints(
-        &mut self,
-        now: Instant,
-        slot: SlotIndex,
-        block: &ListBlock<'_>,
-        endpoints: Endpoints,
-        kept: PerFamily<bool>,
-    ) {
-        let is_new_transport = self.entries.cold(slot).transport != block.transport;
-        for family in Family::ALL {
-            let is_same = self.entries.cold(slot).endpoints[family] == endpoints[family]
-                && self.entries.state(slot, family) == EndpointState::Listed;
-            if is_new_transport || !(kept[family] || is_same) {
-                self.entries.drop_endpoint(now, slot, family);
-            }
-        }
-        // No endpoint is left if it is a new one.
-        self.entries.set_transport(now, slot, block.transport, |_| false);
-        self.entries.set_check(slot, CheckMethod::for_server(block.transport, block.table.get(b"x-query")));
-        let deadline = self.replication.remote_deadline();
-        for family in Family::ALL {
-            if let (Some(endpoint), None) = (endpoints[family], self.entries.cold(slot).endpoints[family]) {
-                self.entries.add_listed(slot, endpoint, true, deadline);
-            }
-        }
-    }
 }
 
 /// The data of a server, and its endpoints; `None` if they are not valid: an endpoint is of the wrong family or has port 0.
@@ -318,6 +266,10 @@ fn parse(new: &ReplicatedServer) -> Option<(ListBlock<'_>, Endpoints)> {
         }
     }
     Some((block, endpoints))
+}
+
+fn keys(block: &ListBlock<'_>, endpoints: &Endpoints) -> Vec<EndpointKey> {
+    endpoints.iter().flatten().map(|endpoint| (endpoint.external, block.transport)).collect()
 }
 
 fn addr(family: Family, addr: SocketAddr) -> Option<Addr> {

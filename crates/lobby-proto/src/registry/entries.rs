@@ -2,6 +2,7 @@
 //! that left.
 
 mod displaced;
+mod endpoints;
 mod gap;
 mod groups;
 mod id_index;
@@ -19,12 +20,9 @@ use super::{
 };
 use crate::{
     Config, ListedServer, ListingOrigin, PublicId,
-    entry::{
-        Addr, CheckAttempts, CheckMethod, ColdEntry, EndpointEntry, EndpointKey, EndpointState, Family, HotEntry,
-        PerFamily,
-    },
+    entry::{Addr, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily},
     hash::{Fingerprinter, KeyedHash, KeyedMap},
-    index::{EntryKey, SlotIndex},
+    index::SlotIndex,
     listed_server::InternalAddrs,
     lists::ListPosition,
     wheel::{Clock, Tick, TimerWheel},
@@ -33,11 +31,12 @@ use gap::GapDetector;
 use groups::Groups;
 use open_lists::OpenLists;
 use rallypoint_limit::Site;
-use rallypoint_wire::lobby::{Endpoint, ListBlock, ListId, ServerId, Transport};
+use rallypoint_wire::lobby::{Endpoint, ListBlock, ListId, ServerId};
 use reserved_endpoints::ReservedEndpoints;
 use slots::Slots;
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    ops::Deref,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -49,6 +48,8 @@ pub(super) const MIN_LEASE: Duration = Duration::from_secs(35);
 #[derive(Debug)]
 pub(crate) struct Entries {
     config: Arc<Config>,
+    /// That of the configuration, which every refresh needs.
+    lease: Duration,
     clock: Clock,
     slots: Slots,
     groups: Groups,
@@ -64,10 +65,21 @@ pub(crate) struct Entries {
     block: Vec<u8>,
 }
 
+/// The entries can be read by everyone, and are changed by the methods of [`Entries`] only.
+impl Deref for Entries {
+    type Target = Slots;
+
+    #[inline]
+    fn deref(&self) -> &Slots {
+        &self.slots
+    }
+}
+
 impl Entries {
     pub fn new(config: &Arc<Config>, keyed: KeyedHash, clock: Clock, now: Instant) -> Self {
         Self {
             config: Arc::clone(config),
+            lease: config.lease,
             clock,
             slots: Slots::new(keyed),
             groups: Groups::new(keyed),
@@ -84,69 +96,10 @@ impl Entries {
 
     pub fn set_config(&mut self, config: &Arc<Config>) {
         self.config = Arc::clone(config);
+        self.lease = config.lease;
     }
 
-    // Finding entries.
-
-    pub fn len(&self) -> usize {
-        self.slots.len()
-    }
-
-    /// Number of endpoints of all entries.
-    pub fn endpoints(&self) -> usize {
-        self.slots.endpoints()
-    }
-
-    #[inline]
-    pub fn find(&self, id: ServerId) -> Option<SlotIndex> {
-        self.slots.find(id)
-    }
-
-    /// The hash of an ID, for [`prefetch`](Self::prefetch) and [`find_hashed`](Self::find_hashed).
-    #[inline]
-    pub fn hash(&self, id: ServerId) -> u64 {
-        self.slots.hash(id)
-    }
-
-    /// Loads what a refresh of these servers reads into the cache.
-    #[inline]
-    pub fn prefetch<const N: usize>(&self, hashes: [u64; N]) {
-        self.slots.prefetch(hashes);
-    }
-
-    #[inline]
-    pub fn find_hashed(&self, hash: u64, id: ServerId) -> Option<SlotIndex> {
-        self.slots.find_hashed(hash, id)
-    }
-
-    /// The entry that has an endpoint.
-    pub fn at_endpoint(&self, key: EndpointKey) -> Option<SlotIndex> {
-        self.slots.at_endpoint(key)
-    }
-
-    /// All entries.
-    pub fn iter(&self) -> impl Iterator<Item = (SlotIndex, &ColdEntry)> {
-        self.slots.iter()
-    }
-
-    /// The end of the range of slots, in use or not.
-    pub fn end(&self) -> SlotIndex {
-        self.slots.end()
-    }
-
-    /// The entry in a slot, if the slot is in use.
-    pub fn get(&self, slot: SlotIndex) -> Option<&ColdEntry> {
-        self.slots.get(slot)
-    }
-
-    #[inline]
-    pub fn hot(&self, slot: SlotIndex) -> &HotEntry {
-        self.slots.hot(slot)
-    }
-
-    pub fn cold(&self, slot: SlotIndex) -> &ColdEntry {
-        self.slots.cold(slot)
-    }
+    // What is known of entries, besides what the table of slots tells.
 
     pub fn state(&self, slot: SlotIndex, family: Family) -> EndpointState {
         self.hot(slot).states[family]
@@ -167,16 +120,6 @@ impl Entries {
         let reached = self.clock.tick(now);
         let is_live = |family| self.hot(slot).deadlines[family] > reached;
         PerFamily::from_fn(|family| is_live(family) && self.local_endpoint(slot, family).is_some())
-    }
-
-    /// The key of the entry in a slot.
-    pub fn key(&self, slot: SlotIndex) -> EntryKey {
-        self.slots.key(slot)
-    }
-
-    /// Whether an entry has not been removed.
-    pub fn contains(&self, key: EntryKey) -> bool {
-        self.slots.contains(key)
     }
 
     /// Whether a server registers from this address.
@@ -381,18 +324,20 @@ impl Entries {
         fingerprint: u64,
     ) -> Option<EndpointState> {
         let hot = self.slots.hot_mut(slot);
-        let state = hot.states[family];
-        let is_leased = matches!(state, EndpointState::Listed | EndpointState::Checking);
-        if hot.fingerprints[family] != fingerprint || !is_leased {
+        if hot.fingerprints[family] != fingerprint {
             return None;
         }
-        hot.deadlines[family] = self.clock.deadline(now, self.config.lease);
-        Some(state)
+        let state = hot.states[family];
+        if matches!(state, EndpointState::Listed | EndpointState::Checking) {
+            hot.deadlines[family] = self.clock.deadline(now, self.lease);
+            return Some(state);
+        }
+        None
     }
 
     /// Begins a new lease of an endpoint, which may be shorter than that of the registration before.
     pub fn begin_lease(&mut self, now: Instant, slot: SlotIndex, family: Family) {
-        let lease = self.clock.deadline(now, self.config.lease);
+        let lease = self.clock.deadline(now, self.lease);
         self.slots.hot_mut(slot).deadlines[family] = lease;
         self.wheel.schedule(slot, lease);
     }
@@ -480,188 +425,6 @@ impl Entries {
         self.gaps.count()
     }
 
-    // Endpoints.
-
-    /// Adds an endpoint to an entry that has none of its family.
-    fn add_endpoint(&mut self, slot: SlotIndex, family: Family, endpoint: EndpointEntry) {
-        let cold = self.slots.cold_mut(slot);
-        cold.endpoints[family] = Some(endpoint);
-        cold.check_attempts[family] = None;
-        let key = (endpoint.external, cold.transport);
-        self.slots.bind(key, slot);
-        for group in self.places(slot, endpoint) {
-            self.groups.join(group, slot, self.slots.cold(slot));
-        }
-    }
-
-    /// Adds an endpoint that is listed until its lease ends.
-    pub fn add_listed(&mut self, slot: SlotIndex, endpoint: EndpointEntry, is_remote: bool, deadline: Tick) {
-        let family = Family::of(endpoint.internal.ip);
-        self.add_endpoint(slot, family, endpoint);
-        self.slots.cold_mut(slot).replica.is_remote[family] = is_remote;
-        self.list_until(slot, family, deadline);
-    }
-
-    /// Lists an endpoint until this time.
-    pub fn list_until(&mut self, slot: SlotIndex, family: Family, deadline: Tick) {
-        let hot = self.slots.hot_mut(slot);
-        hot.states[family] = EndpointState::Listed;
-        hot.deadlines[family] = deadline;
-        self.wheel.schedule(slot, deadline);
-    }
-
-    pub fn set_state(&mut self, slot: SlotIndex, family: Family, state: EndpointState) {
-        self.slots.hot_mut(slot).states[family] = state;
-    }
-
-    /// The source and the network of an endpoint, if its server is charged to them.
-    fn places(&self, slot: SlotIndex, endpoint: EndpointEntry) -> impl Iterator<Item = Group> + use<> {
-        let is_charged = self.cold(slot).server.origin.is_charged();
-        let ip = endpoint.internal.ip;
-        [Group::source(ip), Group::network(ip)].into_iter().filter(move |_| is_charged)
-    }
-
-    /// Removes the endpoint of one family.
-    pub fn drop_endpoint(&mut self, now: Instant, slot: SlotIndex, family: Family) {
-        let cold = self.slots.cold_mut(slot);
-        if let Some(endpoint) = cold.endpoints[family].take() {
-            let transport = cold.transport;
-            self.release_endpoint(now, slot, endpoint, transport);
-            for group in self.places(slot, endpoint) {
-                self.groups.leave(group, slot, self.slots.cold(slot));
-            }
-        }
-        self.set_state(slot, family, EndpointState::Absent);
-        self.forget_fingerprint(slot, family);
-    }
-
-    /// Releases an endpoint for other servers; behind an address map, for those of the same inside host until the lease ends.
-    fn release_endpoint(&mut self, now: Instant, slot: SlotIndex, endpoint: EndpointEntry, transport: Transport) {
-        let EndpointEntry { internal, external } = endpoint;
-        let key = (external, transport);
-        self.slots.unbind(key, slot);
-        if internal.ip != external.ip {
-            let until = self.hot(slot).deadlines[Family::of(internal.ip)];
-            self.reserved.reserve(self.clock.tick(now), key, internal.ip, until);
-        }
-    }
-
-    /// Whether an entry has this endpoint.
-    pub fn has_endpoint(&self, slot: SlotIndex, endpoint: EndpointEntry, transport: Transport) -> bool {
-        let cold = self.cold(slot);
-        cold.transport == transport && cold.endpoints[Family::of(endpoint.internal.ip)] == Some(endpoint)
-    }
-
-    /// Changes the transport, which belongs to the server and not to the endpoint. An endpoint of the other family is kept,
-    /// unless another server has registered the same address with the new transport, or it is banned.
-    pub fn set_transport(
-        &mut self,
-        now: Instant,
-        slot: SlotIndex,
-        transport: Transport,
-        is_banned: impl Fn(EndpointKey) -> bool,
-    ) {
-        let old = std::mem::replace(&mut self.slots.cold_mut(slot).transport, transport);
-        if old == transport {
-            return;
-        }
-        for family in Family::ALL {
-            let Some(endpoint) = self.cold(slot).endpoints[family] else { continue };
-            let key = (endpoint.external, transport);
-            self.release_endpoint(now, slot, endpoint, old);
-            if self.at_endpoint(key).is_some() || is_banned(key) {
-                self.drop_endpoint(now, slot, family);
-            } else {
-                self.slots.bind(key, slot);
-                self.set_state(slot, family, EndpointState::Checking);
-            }
-        }
-    }
-
-    /// Sets the endpoint of one family, the transport, and how the server is checked. Returns which of its endpoints have to be
-    /// checked now: those whose address or transport is new, those that are to be checked in a new way (W14), and the one that
-    /// registers if it is not listed.
-    pub fn set_endpoint(
-        &mut self,
-        now: Instant,
-        slot: SlotIndex,
-        (new, transport): (EndpointEntry, Transport),
-        check: Option<CheckMethod>,
-        is_banned: impl Fn(EndpointKey) -> bool,
-    ) -> PerFamily<bool> {
-        let family = Family::of(new.internal.ip);
-        let old = self.cold(slot).endpoints[family];
-        let is_new_addr = old.is_none_or(|old| old.internal != new.internal);
-        if self.has_endpoint(slot, new, transport) {
-            self.forget_fingerprint(slot, family);
-        } else {
-            let state = self.state(slot, family);
-            let attempts = self.cold(slot).check_attempts[family].filter(|_| !is_new_addr);
-            let is_new = is_new_addr || self.cold(slot).transport != transport;
-            self.drop_endpoint(now, slot, family);
-            if is_new_addr {
-                self.withdraw_proof(slot);
-            }
-            self.set_transport(now, slot, transport, is_banned);
-            self.add_endpoint(slot, family, new);
-            self.slots.cold_mut(slot).check_attempts[family] = attempts;
-            self.set_state(slot, family, if is_new { EndpointState::Checking } else { state });
-        }
-        let cold = self.slots.cold_mut(slot);
-        cold.replica.is_remote[family] = false;
-        // A server that did not register itself has been queried by the caller.
-        let check = check.filter(|_| cold.server.origin == ListingOrigin::Registered);
-        let is_new_check = std::mem::replace(&mut cold.check, check) != check;
-        let states = self.hot(slot).states;
-        PerFamily::from_fn(|other| match states[other] {
-            EndpointState::Absent => false,
-            EndpointState::Listed => is_new_check,
-            EndpointState::Checking | EndpointState::Unreachable => is_new_check || other == family,
-        })
-    }
-
-    /// Sets how a server that other nodes heard would be checked.
-    pub fn set_check(&mut self, slot: SlotIndex, check: Option<CheckMethod>) {
-        let cold = self.slots.cold_mut(slot);
-        cold.check = check.filter(|_| cold.server.origin == ListingOrigin::Registered);
-    }
-
-    /// Whether an endpoint belongs to another inside host than that of the server `known`, which registers there (W44). The source
-    /// of a registration identifies a host; behind an address map several hosts share an external address, and one of them must
-    /// not take the place of another. A mapped host precedes one that merely sends from the external address.
-    pub fn is_endpoint_taken(
-        &self,
-        now: Instant,
-        known: Option<SlotIndex>,
-        key: EndpointKey,
-        new: EndpointEntry,
-    ) -> bool {
-        let owner = self.reserved.owner(self.clock.tick(now), key);
-        let is_mapped = |endpoint: EndpointEntry| endpoint.internal.ip != endpoint.external.ip;
-        let may_replace =
-            |old: EndpointEntry| old.internal.ip == new.internal.ip || (is_mapped(new) && !is_mapped(old));
-        match self.at_endpoint(key) {
-            Some(holder) if Some(holder) == known => false,
-            Some(holder) => {
-                let old = self.cold(holder).endpoints[Family::of(new.external.ip)];
-                !old.is_none_or(may_replace) && owner != Some(new.internal.ip)
-            }
-            None => owner.is_some_and(|owner| owner != new.internal.ip),
-        }
-    }
-
-    /// Number of times an endpoint has returned for its check.
-    pub fn count_return(&mut self, now: Instant, slot: SlotIndex, family: Family) -> u8 {
-        let now = self.clock.tick(now);
-        let attempts = &mut self.slots.cold_mut(slot).check_attempts[family];
-        let attempts = attempts.get_or_insert(CheckAttempts { last: now, returns: 0 });
-        if now >= attempts.last.plus(RETURN_AFTER) {
-            attempts.last = now;
-            attempts.returns = attempts.returns.saturating_add(1);
-        }
-        attempts.returns
-    }
-
     // What is known of servers.
 
     /// The evidence that the server of an entry is real. That its endpoint was known before it registered counts for ten minutes:
@@ -683,7 +446,7 @@ impl Entries {
     pub fn has_returned(&self, slot: SlotIndex) -> bool {
         let hot = self.hot(slot);
         let cold = self.cold(slot);
-        let returned = cold.admitted.plus(self.config.lease).plus(RETURN_AFTER);
+        let returned = cold.admitted.plus(self.lease).plus(RETURN_AFTER);
         let is_later = |family| hot.states[family] != EndpointState::Absent && hot.deadlines[family] >= returned;
         cold.evidence == Evidence::Returned || Family::ALL.into_iter().any(is_later)
     }
@@ -692,7 +455,7 @@ impl Entries {
     /// ended, and does not (W100).
     pub fn is_contested(&self, now: Instant, holder: SlotIndex, id: ServerId) -> bool {
         let cold = self.cold(holder);
-        cold.replaced == Some(id) && cold.admitted.plus(2 * self.config.lease) > self.clock.tick(now)
+        cold.replaced == Some(id) && cold.admitted.plus(2 * self.lease) > self.clock.tick(now)
     }
 
     /// Records that a server has unregistered (L11).
@@ -761,7 +524,8 @@ impl Entries {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use rallypoint_wire::lobby::{Occupancy, TableBuf};
+    use crate::entry::EndpointKey;
+    use rallypoint_wire::lobby::{Occupancy, TableBuf, Transport};
 
     const SECOND: Duration = Duration::from_secs(1);
 

@@ -2,8 +2,8 @@
 
 use super::{Registry, admission::Victim, entries::DisplacedServer};
 use crate::{
-    RegistrationOutcome, UnlistReason,
-    entry::{EndpointState, Family, PerFamily},
+    Ban, RegistrationOutcome, UnlistReason,
+    entry::{EndpointEntry, EndpointState, Family, PerFamily},
     index::SlotIndex,
     registry::Evidence,
 };
@@ -135,15 +135,18 @@ impl Registry {
     /// Removes an entry, or one of its endpoints, if the configuration no longer accepts it.
     pub(super) fn review_entry(&mut self, now: Instant, slot: SlotIndex) {
         let cold = self.entries.cold(slot);
-        if self.admission.ban_of(now, cold).is_some() {
+        let bans = Family::ALL.map(|family| self.admission.ban_for(now, &cold.ban_candidate(family)?));
+        if bans != [None, None] {
             // Until it registers again, its last outcome would be that it is listed. In a cluster, the node that it registers with
             // lets its owner know.
-            for family in Family::ALL.into_iter().filter(|&family| !cold.replica.is_remote[family]) {
-                let Some(candidate) = cold.ban_candidate(family) else { continue };
-                let Some(addr) = cold.endpoints[family].map(|endpoint| endpoint.internal) else { continue };
-                let outcome = RegistrationOutcome::Banned;
-                let reason = self.admission.reason_for(now, outcome, || candidate);
-                self.outcomes.record_for_owner(now, addr.ip, outcome, addr.port.get(), reason);
+            for (family, ban) in
+                Family::ALL.into_iter().zip(bans).filter(|(family, _)| !cold.replica.is_remote[*family])
+            {
+                if let Some(EndpointEntry { internal, .. }) = cold.endpoints[family] {
+                    let reason = ban.and_then(Ban::reason);
+                    let port = internal.port.get();
+                    self.outcomes.record_for_owner(now, internal.ip, RegistrationOutcome::Banned, port, reason);
+                }
             }
             return self.remove(now, slot, UnlistReason::Banned);
         }

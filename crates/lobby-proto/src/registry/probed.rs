@@ -2,10 +2,7 @@
 
 use super::{Evidence, Registry, admission::SpaceRequest, register::block_of};
 use crate::{
-    ListingOrigin, PublicId, RegistrationOutcome, UnlistReason,
-    bans::Candidate,
-    doors::Door,
-    entry::{EndpointKey, Family},
+    ListingOrigin, PublicId, RegistrationOutcome, UnlistReason, bans::Candidate, doors::Door, entry::Family,
     index::SlotIndex,
 };
 use rallypoint_limit::is_possible_source;
@@ -60,19 +57,22 @@ impl Registry {
     pub fn handle_probed(&mut self, now: Instant, probed: &ProbedServer) -> ProbedOutcome {
         let ips = probed.ips.iter().map(IpAddr::to_canonical).collect();
         let probed = &ProbedServer { ips, ..probed.clone() };
-        let listed = self.list_probed(now, probed);
-        let outcome = match listed {
-            Ok(Some(_)) => RegistrationOutcome::Refreshed,
-            Ok(None) => return ProbedOutcome::Taken,
-            Err(refused) => refused,
-        };
-        if probed.origin == ListingOrigin::Announced {
-            let name = probed.table.as_table().get(b"name");
+        let result = self.list_probed(now, probed);
+        if probed.origin == ListingOrigin::Announced && result != Ok(None) {
+            let outcome = result.err().unwrap_or(RegistrationOutcome::Refreshed);
             for ip in &probed.ips {
-                self.record_probed(now, *ip, probed.port, outcome, name);
+                let endpoint = self.config.endpoint(*ip, probed.port);
+                let name = probed.table.as_table().get(b"name");
+                let candidate = || Candidate { name, ..Candidate::at_endpoint(endpoint, Transport::Udp) };
+                let reason = self.admission.reason_for(now, outcome, candidate);
+                self.outcomes.record_for_owner(now, *ip, outcome, probed.port.get(), reason);
             }
         }
-        listed.map_or_else(ProbedOutcome::Refused, |id| id.map_or(ProbedOutcome::Taken, ProbedOutcome::Listed))
+        match result {
+            Ok(Some(id)) => ProbedOutcome::Listed(id),
+            Ok(None) => ProbedOutcome::Taken,
+            Err(refused) => ProbedOutcome::Refused(refused),
+        }
     }
 
     /// The reason why a server that announces itself is refused whatever it would reply, so that it need not be queried. It
@@ -86,26 +86,19 @@ impl Registry {
     /// The reason why a server at this endpoint is refused whatever it would reply, so that it is not to be queried.
     #[must_use]
     pub fn precheck_probed(&self, now: Instant, ip: IpAddr, port: NonZeroU16) -> Option<RegistrationOutcome> {
-        let ip = ip.to_canonical();
-        self.admission.endpoint_refusal(now, &self.config.endpoint(ip, port), &self.probed_candidate(ip, port))
+        self.admission.endpoint_refusal(now, self.config.endpoint(ip.to_canonical(), port), Transport::Udp)
     }
 
     /// Records for its owner the outcome of a server that announced itself.
     pub fn record_announced(&mut self, now: Instant, ip: IpAddr, port: NonZeroU16, outcome: RegistrationOutcome) {
-        self.record_probed(now, ip.to_canonical(), port, outcome, None);
+        let ip = ip.to_canonical();
+        let candidate = || Candidate::at_endpoint(self.config.endpoint(ip, port), Transport::Udp);
+        let reason = self.admission.reason_for(now, outcome, candidate);
+        self.outcomes.record_for_owner(now, ip, outcome, port.get(), reason);
     }
 
-    /// Removes a server that is no longer queried.
-    pub fn remove_probed(&mut self, now: Instant, label: &str) {
-        self.remove_labelled(now, label, UnlistReason::Unwatched);
-    }
-
-    /// Removes a server that announced itself and does not answer any more.
-    pub fn remove_silent(&mut self, now: Instant, label: &str) {
-        self.remove_labelled(now, label, UnlistReason::Unreachable);
-    }
-
-    fn remove_labelled(&mut self, now: Instant, label: &str, reason: UnlistReason) {
+    /// Removes a server that is no longer queried ([`UnlistReason::Unwatched`]), or that does not answer any more.
+    pub fn remove_probed(&mut self, now: Instant, label: &str, reason: UnlistReason) {
         if let Some(slot) = self.find_or_adopt(self.probed_id(label)) {
             self.remove(now, slot, reason);
         }
@@ -116,19 +109,6 @@ impl Registry {
     pub fn is_listed_as(&self, label: &str) -> bool {
         let slot = self.entries.find(self.probed_id(label));
         slot.is_some_and(|slot| self.entries.cold(slot).position.is_some())
-    }
-
-    fn record_probed(
-        &mut self,
-        now: Instant,
-        ip: IpAddr,
-        port: NonZeroU16,
-        outcome: RegistrationOutcome,
-        name: Option<&[u8]>,
-    ) {
-        let candidate = || Candidate { name, ..self.probed_candidate(ip, port) };
-        let reason = self.admission.reason_for(now, outcome, candidate);
-        self.outcomes.record_for_owner(now, ip, outcome, port.get(), reason);
     }
 
     /// Lists a server that has replied. Returns `None` if its endpoint is taken.
@@ -189,7 +169,7 @@ impl Registry {
                 known: self.entries.find(id),
                 replaced: self.owners(id, probed).first().copied(),
                 evidence: Some(Evidence::Proven),
-                ..SpaceRequest::of(self.probed_key(ip, probed.port), new)
+                ..SpaceRequest::of((self.config.endpoint(ip, probed.port).external, Transport::Udp), new)
             };
             self.make_room(now, request)?;
         }
@@ -199,21 +179,12 @@ impl Registry {
     /// The registered servers with other IDs at the endpoints of a server that has replied.
     fn owners(&self, id: ServerId, probed: &ProbedServer) -> Vec<SlotIndex> {
         let known = self.entries.find(id);
-        let owner = |ip: &IpAddr| self.entries.at_endpoint(self.probed_key(*ip, probed.port));
+        let owner =
+            |ip: &IpAddr| self.entries.at_endpoint((self.config.endpoint(*ip, probed.port).external, Transport::Udp));
         let mut owners: Vec<_> = probed.ips.iter().filter_map(owner).filter(|&slot| Some(slot) != known).collect();
         owners.sort_unstable();
         owners.dedup();
         owners
-    }
-
-    fn probed_key(&self, ip: IpAddr, port: NonZeroU16) -> EndpointKey {
-        (self.config.endpoint(ip, port).external, Transport::Udp)
-    }
-
-    /// A server at this endpoint, which may be banned.
-    fn probed_candidate(&self, ip: IpAddr, port: NonZeroU16) -> Candidate<'static> {
-        let (external, transport) = self.probed_key(ip, port);
-        Candidate { ip: Some(ip), endpoint: Some((external.into(), transport)), ..Candidate::default() }
     }
 
     fn probed_id(&self, label: &str) -> ServerId {

@@ -18,7 +18,7 @@ impl Registry {
     /// Determines whether an endpoint is reachable, by a known result or a new check. A listed endpoint stays listed in the
     /// meantime. Returns `false` if no check can be made now.
     pub(super) fn request_check(&mut self, now: Instant, slot: SlotIndex, family: Family) -> bool {
-        let Some(target) = self.check_target(slot, family) else {
+        let Some(target) = self.entries.check_target(slot, family) else {
             self.entries.set_state(slot, family, EndpointState::Listed);
             return true;
         };
@@ -26,7 +26,7 @@ impl Registry {
         let returns = self.entries.count_return(now, slot, family);
         let status = self.checks.request(now, target, (waiter, returns));
         match status {
-            CheckStatus::Known(result) => self.set_state(slot, family, result),
+            CheckStatus::Known(result) => self.entries.set_result(slot, family, result),
             _ if self.entries.state(slot, family) == EndpointState::Listed => {}
             CheckStatus::Pending => self.entries.set_state(slot, family, EndpointState::Checking),
             CheckStatus::Refused => {
@@ -50,7 +50,9 @@ impl Registry {
             EndpointState::Checking => RegistrationOutcome::CheckBusy,
             EndpointState::Listed if was_listed => RegistrationOutcome::Changed,
             EndpointState::Listed => RegistrationOutcome::Listed,
-            EndpointState::Unreachable | EndpointState::Absent => self.failed_check(slot, family),
+            EndpointState::Unreachable | EndpointState::Absent => {
+                self.checks.failure(self.entries.check_target(slot, family))
+            }
         };
         self.update_list(now, slot, None, UnlistReason::Unreachable);
         if let Some(endpoint) = self.entries.cold(slot).endpoints[family] {
@@ -65,19 +67,11 @@ impl Registry {
         let (waiters, result) = self.checks.handle_result(now, target, result);
         for waiter in waiters {
             for family in Family::ALL {
-                if self.entries.contains(waiter) && self.check_target(waiter.slot, family) == Some(target) {
+                if self.entries.contains(waiter) && self.entries.check_target(waiter.slot, family) == Some(target) {
                     self.apply_check(now, waiter.slot, family, target, result);
                 }
             }
         }
-    }
-
-    /// Ends checks whose result has not been reported in time.
-    pub(super) fn end_overdue_checks(&mut self, now: Instant) {
-        while let Some(target) = self.checks.take_overdue(now) {
-            self.handle_check(now, target, CheckResult::Unreachable);
-        }
-        self.checks.forget_expired(now);
     }
 
     /// When the check failed because of which a server was refused with this outcome. Further registrations do not cause another
@@ -100,7 +94,7 @@ impl Registry {
         for family in Family::ALL {
             // The node that hears a server repeats its checks.
             let is_local = self.entries.local_endpoint(slot, family).is_some();
-            let Some(target) = self.check_target(slot, family).filter(|_| is_local) else { continue };
+            let Some(target) = self.entries.check_target(slot, family).filter(|_| is_local) else { continue };
             let waiter = Some(self.entries.key(slot));
             if let CheckStatus::Known(_) = self.checks.request(now, target, (waiter, 0))
                 && let Some(until) = self.checks.valid_until(&target)
@@ -130,7 +124,7 @@ impl Registry {
             self.entries.forget_fingerprint(slot, family);
             Some(RegistrationOutcome::CheckBusy)
         } else {
-            self.set_state(slot, family, result);
+            self.entries.set_result(slot, family, result);
             if let CheckResult::Reachable(_) = result {
                 self.prove_by_check(slot, family, target);
             }
@@ -141,7 +135,7 @@ impl Registry {
                     until.into_iter().for_each(|until| self.entries.schedule(slot, until));
                     (before != EndpointState::Listed).then_some(RegistrationOutcome::Listed)
                 }
-                after => (before != after).then(|| self.failed_check(slot, family)),
+                after => (before != after).then(|| self.checks.failure(self.entries.check_target(slot, family))),
             }
         };
         if let (Some(outcome), Some(endpoint)) = (outcome, self.entries.cold(slot).endpoints[family]) {
@@ -166,7 +160,7 @@ impl Registry {
         let cold = self.entries.cold(slot);
         let (Some(method), Some(endpoint)) = (cold.check, cold.endpoints[family]) else { return };
         let is_decided_here = cold.server.public_id == id && !cold.replica.is_remote[family];
-        if is_decided_here && self.check_target(slot, family).is_none() {
+        if is_decided_here && self.entries.check_target(slot, family).is_none() {
             let target = method.target(endpoint.internal);
             self.checks.vouch(now, target);
             self.prove_by_check(slot, family, target);
@@ -196,30 +190,5 @@ impl Registry {
         if is_news && cold.position.is_some() {
             self.replication.note_change(cold.server.public_id());
         }
-    }
-
-    /// The outcome of an endpoint whose check failed.
-    pub(super) fn failed_check(&self, slot: SlotIndex, family: Family) -> RegistrationOutcome {
-        match self.check_target(slot, family) {
-            Some(target) if self.checks.was_refused(&target) => RegistrationOutcome::PortClosed,
-            _ => RegistrationOutcome::Unreachable,
-        }
-    }
-
-    fn set_state(&mut self, slot: SlotIndex, family: Family, result: CheckResult) {
-        let state = match result {
-            CheckResult::Reachable(latency) => {
-                self.entries.cold(slot).server.set_latency(latency);
-                EndpointState::Listed
-            }
-            CheckResult::Unreachable | CheckResult::Refused => EndpointState::Unreachable,
-            CheckResult::Unknown => return,
-        };
-        self.entries.set_state(slot, family, state);
-    }
-
-    /// The target of the check of an endpoint, if it is to be checked.
-    pub(super) fn check_target(&self, slot: SlotIndex, family: Family) -> Option<CheckTarget> {
-        self.entries.cold(slot).check_target(family, &self.config.checks)
     }
 }

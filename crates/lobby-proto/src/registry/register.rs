@@ -74,7 +74,9 @@ impl Registry {
             EndpointState::Listed => RegistrationOutcome::Refreshed,
             EndpointState::Checking if is_refused[family] => RegistrationOutcome::CheckBusy,
             EndpointState::Checking => RegistrationOutcome::Checking,
-            EndpointState::Unreachable | EndpointState::Absent => self.failed_check(slot, family),
+            EndpointState::Unreachable | EndpointState::Absent => {
+                self.checks.failure(self.entries.check_target(slot, family))
+            }
         };
         self.yield_to_displaced(now, slot, is_refused);
         outcome
@@ -91,7 +93,7 @@ impl Registry {
         let id = new.server_id();
         let key = (endpoint.external, new.transport());
         let candidate = Candidate { ip: None, ..self.candidate(source, new) };
-        let is_buried = self.entries.is_buried(now, id) || self.replication.is_buried(now, || self.public_id(id));
+        let is_buried = self.entries.is_buried(now, id) || self.replication.is_buried(now, self.public_id(id));
         // Of a server that has just unregistered, only the name may be news: its datagram is older than that.
         let named = Candidate { name: candidate.name, ..Candidate::default() };
         if self.admission.ban_for(now, if is_buried { &named } else { &candidate }).is_some() {
@@ -286,12 +288,8 @@ impl Registry {
 
     /// The server that registers, as far as bans are concerned.
     pub(super) fn candidate<'a>(&self, source: IpAddr, new: &Registration<'a>) -> Candidate<'a> {
-        Candidate {
-            ip: Some(source),
-            name: Some(new.name()),
-            id: Some(self.public_id(new.server_id())),
-            endpoint: Some((self.config.endpoint(source, new.port()).external.into(), new.transport())),
-        }
+        let at_endpoint = Candidate::at_endpoint(self.config.endpoint(source, new.port()), new.transport());
+        Candidate { name: Some(new.name()), id: Some(self.public_id(new.server_id())), ..at_endpoint }
     }
 
     /// Whether the endpoint of a registration belongs to a server with another ID.

@@ -78,15 +78,12 @@ pub struct ReplicatedEndpoint {
 
 /// What a registry that is a node of a cluster reports to the other nodes, and knows of them. Without a cluster it is empty, and
 /// nothing is reported.
-#[derive(Debug, Default)]
-pub(super) struct Replication(Option<Box<Node>>);
-
 #[derive(Debug)]
-struct Node {
+pub(super) struct Replication {
     config: Arc<Config>,
     clock: Clock,
-    /// Key of the stand-ins for server IDs that only other nodes know.
-    stand_in_key: [u8; 16],
+    /// Key of the stand-ins for server IDs that only other nodes know; `None` without a cluster.
+    stand_in_key: Option<[u8; 16]>,
     by_public_id: KeyedMap<PublicId, SlotIndex>,
     /// Servers that have just unregistered, at any node.
     tombstones: Tombstones<PublicId>,
@@ -100,41 +97,25 @@ struct Node {
     is_applying: bool,
 }
 
-impl Node {
-    fn report(&mut self, id: PublicId, removal: Option<(UnlistReason, Instant)>) {
-        self.outgoing.note(id, removal, &self.by_public_id);
-    }
-
-    /// Remembers that a server has unregistered.
-    fn remember_departure(&mut self, now: Instant, id: PublicId) {
-        if self.departures.queued() < MAX_DEPARTURES {
-            self.departures.insert(now, id);
-        }
-    }
-}
-
 impl Replication {
-    /// Makes the registry a node of a cluster, which reports all its servers.
-    pub fn enable(
-        &mut self,
-        now: Instant,
-        config: &Arc<Config>,
-        clock: Clock,
-        keyed: KeyedHash,
-        stand_in_key: [u8; 16],
-        entries: &Entries,
-    ) {
-        self.0 = Some(Box::new(Node {
+    pub fn new(config: &Arc<Config>, keyed: KeyedHash, clock: Clock) -> Self {
+        Self {
             config: Arc::clone(config),
             clock,
-            stand_in_key,
+            stand_in_key: None,
             by_public_id: keyed.map(),
             tombstones: Tombstones::new(keyed, REORDERING_TIME),
             departures: Tombstones::new(keyed, config.lease + DEPARTURE_MARGIN),
             outgoing: Outgoing::new(keyed),
-            remote_deadline: clock.deadline(now, config.lease),
+            remote_deadline: Tick::default(),
             is_applying: false,
-        }));
+        }
+    }
+
+    /// Makes the registry a node of a cluster, which reports all its servers.
+    pub fn enable(&mut self, now: Instant, stand_in_key: [u8; 16], entries: &Entries) {
+        self.stand_in_key = Some(stand_in_key);
+        self.remote_deadline = self.clock.deadline(now, self.config.lease);
         for (slot, entry) in entries.iter() {
             let id = entry.server.public_id();
             self.index(slot, id);
@@ -143,124 +124,117 @@ impl Replication {
     }
 
     pub fn is_enabled(&self) -> bool {
-        self.0.is_some()
+        self.stand_in_key.is_some()
     }
 
     pub fn set_config(&mut self, config: &Arc<Config>) {
-        if let Some(node) = &mut self.0 {
-            node.config = Arc::clone(config);
-        }
+        self.config = Arc::clone(config);
     }
 
     /// Sets when remote endpoints expire.
     pub fn set_remote_deadline(&mut self, at: Instant) {
-        if let Some(node) = &mut self.0 {
-            node.remote_deadline = node.clock.tick(at);
-        }
+        self.remote_deadline = self.clock.tick(at);
     }
 
     /// When remote endpoints expire.
     pub fn remote_deadline(&self) -> Tick {
-        self.0.as_ref().map(|node| node.remote_deadline).unwrap_or_default()
+        self.remote_deadline
     }
 
     /// The time until which an endpoint whose local lease has ended is held, because the store may know a later one.
     pub fn holds_until(&self, now: Instant) -> Option<Tick> {
-        let node = self.0.as_ref()?;
-        Some(node.remote_deadline).filter(|&deadline| deadline > node.clock.tick(now))
+        (self.is_enabled() && self.remote_deadline > self.clock.tick(now)).then_some(self.remote_deadline)
     }
 
     /// The public IDs of all entries.
     pub fn ids(&self) -> impl Iterator<Item = PublicId> {
-        self.0.iter().flat_map(|node| node.by_public_id.keys().copied())
+        self.by_public_id.keys().copied()
     }
 
     /// The entry of a server.
     pub fn find(&self, id: PublicId) -> Option<SlotIndex> {
-        self.0.as_ref()?.by_public_id.get(&id).copied()
+        self.by_public_id.get(&id).copied()
     }
 
     /// Adds a new entry.
     pub fn index(&mut self, slot: SlotIndex, id: PublicId) {
-        if let Some(node) = &mut self.0 {
-            node.by_public_id.insert(id, slot);
-            node.departures.remove(id);
+        if self.is_enabled() {
+            self.by_public_id.insert(id, slot);
+            self.departures.remove(id);
         }
     }
 
     /// Forgets an entry that is removed.
     pub fn forget(&mut self, id: PublicId) {
-        if let Some(node) = &mut self.0 {
-            node.by_public_id.remove(&id);
-        }
+        self.by_public_id.remove(&id);
     }
 
     /// The ID under which an entry of another node is kept. It cannot be guessed: its owner could remove the server.
     pub fn stand_in_id(&self, id: PublicId) -> Option<ServerId> {
-        let mut hasher = SipHasher24::new_with_key(&self.0.as_ref()?.stand_in_key);
+        let mut hasher = SipHasher24::new_with_key(&self.stand_in_key?);
         hasher.write(id.as_bytes());
         Some(ServerId::from_bytes(hasher.finish128().as_bytes()))
     }
 
     /// Whether a server has just unregistered at another node (L11).
-    pub fn is_buried(&self, now: Instant, id: impl FnOnce() -> PublicId) -> bool {
-        let tombstones = self.0.as_ref().map(|node| &node.tombstones);
-        tombstones.is_some_and(|tombstones| tombstones.len() > 0 && tombstones.contains(now, id()))
+    pub fn is_buried(&self, now: Instant, id: PublicId) -> bool {
+        self.tombstones.contains(now, id)
     }
 
     /// Records that a server has unregistered at another node.
     pub fn bury(&mut self, now: Instant, id: PublicId) {
-        if let Some(node) = &mut self.0 {
-            node.tombstones.insert(now, id);
-            node.remember_departure(now, id);
+        self.tombstones.insert(now, id);
+        self.remember_departure(now, id);
+    }
+
+    fn remember_departure(&mut self, now: Instant, id: PublicId) {
+        if self.departures.queued() < MAX_DEPARTURES {
+            self.departures.insert(now, id);
         }
     }
 
     pub fn forget_expired(&mut self, now: Instant) {
-        if let Some(node) = &mut self.0 {
-            node.tombstones.forget_expired(now);
-            node.departures.forget_expired(now);
-        }
+        self.tombstones.forget_expired(now);
+        self.departures.forget_expired(now);
     }
 
     /// Sets whether changes are those of other nodes, which are not reported back. Returns what it was before.
     pub fn set_applying(&mut self, is_applying: bool) -> bool {
-        self.0.as_mut().is_some_and(|node| std::mem::replace(&mut node.is_applying, is_applying))
+        std::mem::replace(&mut self.is_applying, is_applying)
     }
 
-    /// The node, unless a change of another node is being applied.
-    fn reporting(&mut self) -> Option<&mut Node> {
-        self.0.as_deref_mut().filter(|node| !node.is_applying)
-    }
-
-    /// Reports that a listed server has changed, unless other nodes know it.
-    pub fn note_change(&mut self, id: PublicId) {
-        if let Some(node) = self.reporting() {
-            node.report(id, None);
+    fn report_as(&mut self, id: PublicId, removal: Option<(UnlistReason, Instant)>) {
+        if self.is_enabled() {
+            self.outgoing.note(id, removal, &self.by_public_id);
         }
     }
 
     /// Reports the state of a server if this node heard it, or else has the store's state of it read again.
     pub fn report(&mut self, id: PublicId) {
-        if let Some(node) = &mut self.0 {
-            node.report(id, None);
+        self.report_as(id, None);
+    }
+
+    /// Reports that a listed server has changed, unless other nodes know it.
+    pub fn note_change(&mut self, id: PublicId) {
+        if !self.is_applying {
+            self.report(id);
         }
     }
 
     /// Reports the current state of a server again, if this node heard it.
     pub fn report_local(&mut self, entries: &Entries, id: PublicId) {
         let slot = self.find(id);
-        if slot.is_some_and(|slot| Family::ALL.into_iter().any(|family| entries.local_endpoint(slot, family).is_some()))
-        {
+        let is_local = |slot| Family::ALL.into_iter().any(|family| entries.local_endpoint(slot, family).is_some());
+        if slot.is_some_and(is_local) {
             self.report(id);
         }
     }
 
     /// Reports that an entry has left the list, unless other nodes know it.
     pub fn note_removal(&mut self, now: Instant, entry: &ColdEntry, reason: UnlistReason) {
-        let Some(node) = self.reporting() else { return };
         let is_heard = |family| entry.endpoints[family].is_some() && !entry.replica.is_remote[family];
         let is_reported = match reason {
+            _ if self.is_applying || !self.is_enabled() => false,
             // The owner, or a new server at the same endpoint, has contacted this node.
             UnlistReason::Unregistered | UnlistReason::Replaced | UnlistReason::Contested => true,
             UnlistReason::Moved
@@ -274,45 +248,40 @@ impl Replication {
         if is_reported {
             let id = entry.server.public_id();
             if reason == UnlistReason::Unregistered {
-                node.remember_departure(now, id);
+                self.remember_departure(now, id);
             }
-            node.report(id, Some((reason, now + node.config.lease)));
+            self.report_as(id, Some((reason, now + self.config.lease)));
         }
     }
 
     /// Reports that a server without an entry here has unregistered.
     pub fn note_unregistered(&mut self, now: Instant, id: PublicId) {
-        if let Some(node) = &mut self.0 {
-            node.report(id, Some((UnlistReason::Unregistered, now + node.config.lease)));
-        }
+        self.report_as(id, Some((UnlistReason::Unregistered, now + self.config.lease)));
     }
 
     /// Reports again that a server has unregistered, if it has and is not known to have registered since: the store still has
     /// it, because it was restored from a backup. If it has registered later than that, the store keeps it, and this node gets
     /// its state.
     pub fn report_departure(&mut self, now: Instant, id: PublicId) -> bool {
-        let Some(node) = &mut self.0 else { return false };
-        let Some(at) = node.departures.unregistered_at(now, id) else { return false };
-        node.report(id, Some((UnlistReason::Unregistered, at + node.config.lease)));
+        let Some(at) = self.departures.unregistered_at(now, id) else { return false };
+        self.report_as(id, Some((UnlistReason::Unregistered, at + self.config.lease)));
         true
     }
 
     /// Whether a change of a server has not been taken yet. It is later than anything that the store can tell about the server.
     pub fn is_unreported(&self, id: PublicId) -> bool {
-        self.0.as_ref().is_some_and(|node| node.outgoing.contains(id))
+        self.outgoing.contains(id)
     }
 
     /// Whether there are changes to report.
     pub fn has_changes(&self) -> bool {
-        self.0.as_ref().is_some_and(|node| !node.outgoing.is_empty())
+        !self.outgoing.is_empty()
     }
 
     /// Takes changes that have not been reported, at most `max` of them, in the order in which they began.
     pub fn take_changes(&mut self, entries: &Entries, max: usize) -> Vec<LocalChange> {
-        let Some(node) = &mut self.0 else { return Vec::new() };
-        let Node { outgoing, by_public_id, clock, .. } = &mut **node;
-        let find = |id| by_public_id.get(&id).copied();
-        std::iter::from_fn(|| outgoing.take_change(entries, *clock, find)).take(max).collect()
+        let find = |id| self.by_public_id.get(&id).copied();
+        std::iter::from_fn(|| self.outgoing.take_change(entries, self.clock, find)).take(max).collect()
     }
 
     /// Takes renewed leases in a sweep over all slots: see [`Registry::take_renewals`](super::Registry::take_renewals).
@@ -323,14 +292,12 @@ impl Replication {
         min: usize,
         renewals: &mut Vec<LeaseRenewal>,
     ) -> bool {
-        self.0.as_mut().is_none_or(|node| node.outgoing.take_renewals(entries, node.clock, steps, min, renewals))
+        !self.is_enabled() || self.outgoing.take_renewals(entries, self.clock, steps, min, renewals)
     }
 
     /// Makes the next sweep report all leases.
     pub fn report_all_leases(&mut self) {
-        if let Some(node) = &mut self.0 {
-            node.outgoing.report_all_leases();
-        }
+        self.outgoing.report_all_leases();
     }
 }
 
@@ -346,17 +313,16 @@ mod tests {
     fn node() -> (Replication, Entries, SlotIndex, Instant) {
         let (mut entries, clock, now) = entries();
         let slot = entry_at(&mut entries, now, 1);
-        let mut replication = Replication::default();
-        let config = Arc::new(Config::default());
-        replication.enable(now, &config, clock, KeyedHash::new(7), [7; 16], &entries);
+        let mut replication = Replication::new(&Arc::default(), KeyedHash::new(7), clock);
+        replication.enable(now, [7; 16], &entries);
         assert_eq!(replication.take_changes(&entries, 9).len(), 1);
         (replication, entries, slot, now)
     }
 
     #[test]
     fn without_a_cluster_nothing_is_reported() {
-        let (entries, _, now) = entries();
-        let mut replication = Replication::default();
+        let (entries, clock, now) = entries();
+        let mut replication = Replication::new(&Arc::default(), KeyedHash::new(7), clock);
         let id = PublicId::from_bytes([7; 16]);
         replication.note_change(id);
         replication.note_unregistered(now, id);

@@ -204,7 +204,7 @@ impl Registry {
         for &(endpoint, left) in endpoints() {
             let deadline = self.clock.deadline(now, left.clamp(MIN_LEASE, self.config.lease.max(MIN_LEASE)));
             self.entries.add_listed(slot, endpoint, false, deadline);
-            if let Some(target) = self.check_target(slot, Family::of(endpoint.internal.ip)) {
+            if let Some(target) = self.entries.check_target(slot, Family::of(endpoint.internal.ip)) {
                 self.checks.vouch(now, target);
                 // It was listed, so it had replied to a check.
                 self.prove(slot);

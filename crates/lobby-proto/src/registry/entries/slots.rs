@@ -11,7 +11,7 @@ use std::hint::black_box;
 
 /// All entries, by slot, by ID and by listed endpoint.
 #[derive(Debug)]
-pub(super) struct Slots {
+pub(crate) struct Slots {
     hot: Vec<HotEntry>,
     /// `None` for slots that are not in use.
     cold: Vec<Option<Box<ColdEntry>>>,
