@@ -441,3 +441,81 @@ fn total_rate(per_second: u32) -> Rate {
 fn per_minute(count: u32) -> Rate {
     Rate::per_minute(u64::from(count), u64::from(count))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::SlotIndex;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const REACHABLE: CheckResult = CheckResult::Reachable(Duration::from_millis(20));
+
+    fn checks() -> (Checks, Instant) {
+        let now = Instant::now();
+        (Checks::new(&Arc::default(), KeyedHash::new(7), Clock::new(now), 7), now)
+    }
+
+    fn target(last: u8) -> CheckTarget {
+        CheckTarget { addr: ([203, 0, 113, last], 8190).into(), kind: CheckKind::Connect }
+    }
+
+    fn entry(number: usize) -> EntryKey {
+        EntryKey { slot: SlotIndex::new(number), serial: number as u64 }
+    }
+
+    fn request(checks: &mut Checks, now: Instant, last: u8, waiter: usize) -> CheckStatus {
+        checks.request(now, target(last), (Some(entry(waiter)), 0))
+    }
+
+    #[test]
+    fn a_target_is_checked_once_for_all_that_wait_for_it_and_then_known_for_a_while() {
+        let (mut checks, now) = checks();
+        assert!(matches!(request(&mut checks, now, 1, 1), CheckStatus::Pending));
+        assert!(matches!(request(&mut checks, now, 1, 2), CheckStatus::Pending));
+        assert_eq!(checks.poll(|_, _| true).map(|request| request.target), Some(target(1)));
+        assert_eq!(checks.poll(|_, _| true), None);
+        let (waiters, result) = checks.handle_result(now, target(1), REACHABLE);
+        assert_eq!((waiters, result), (vec![entry(1), entry(2)], REACHABLE));
+        assert!(matches!(request(&mut checks, now + 299 * SECOND, 1, 3), CheckStatus::Known(REACHABLE)));
+        assert!(matches!(request(&mut checks, now + 301 * SECOND, 1, 3), CheckStatus::Pending));
+        assert!(checks.was_reachable(&target(1)), "it is still evidence that the server is real");
+        checks.forget_expired(now + 4_000 * SECOND);
+        assert!(!checks.was_reachable(&target(1)));
+        checks.check_invariants();
+    }
+
+    #[test]
+    fn a_check_without_a_result_is_given_up_and_one_that_nothing_waits_for_is_not_made() {
+        let (mut checks, now) = checks();
+        request(&mut checks, now, 1, 1);
+        request(&mut checks, now, 2, 2);
+        assert_eq!(checks.poll(|waiter, _| waiter == entry(1)).map(|request| request.target), Some(target(1)));
+        assert_eq!(checks.poll(|waiter, _| waiter == entry(1)), None);
+        assert_eq!(checks.poll_timeout(), Some(now + 15 * SECOND), "5 s and a time of grace");
+        assert_eq!(checks.take_overdue(now + 14 * SECOND), None);
+        assert_eq!(checks.take_overdue(now + 15 * SECOND), Some(target(1)));
+        assert_eq!(checks.stats().waiting, 0);
+        checks.check_invariants();
+    }
+
+    #[test]
+    fn a_failure_while_the_program_was_halted_means_nothing() {
+        let (mut checks, now) = checks();
+        request(&mut checks, now, 1, 1);
+        checks.poll(|_, _| true);
+        checks.handle_gap(now + SECOND);
+        let (_, result) = checks.handle_result(now + SECOND, target(1), CheckResult::Unreachable);
+        assert_eq!(result, CheckResult::Unknown);
+        assert_eq!(checks.failed_check_times(&target(1)), None);
+    }
+
+    #[test]
+    fn replies_of_a_shared_target_prove_the_first_entry_that_names_it() {
+        let (mut checks, now) = checks();
+        checks.vouch(now, target(1));
+        assert!(checks.claim_target(&target(1), entry(1), |_| true));
+        assert!(!checks.claim_target(&target(1), entry(2), |_| true));
+        assert!(checks.claim_target(&target(1), entry(2), |owner| owner != entry(1)), "the first one was removed");
+        assert_eq!(checks.failure(Some(target(1))), RegistrationOutcome::Unreachable);
+    }
+}

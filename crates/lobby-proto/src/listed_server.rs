@@ -132,7 +132,7 @@ impl ListedServer {
 
     /// A registered server, which is not listed yet: the endpoints of the block are ignored.
     pub(crate) fn new(public_id: PublicId, list_id: ListId, since: Instant, block: &ListBlock<'_>) -> Self {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(BLOCK_HEADER + block.table.as_bytes().len());
         ListBlock { v4: None, v6: None, ..*block }.emit(&mut bytes);
         Self {
             public_id,
@@ -195,6 +195,9 @@ impl ListedServer {
         self.latency.store(microseconds.min(NOT_MEASURED - 1), Ordering::Relaxed);
     }
 }
+
+/// Maximum size of a block in the list besides the table, in bytes: its length, two endpoints, occupancy and so on.
+pub(crate) const BLOCK_HEADER: usize = 64;
 
 /// Memory use of a server besides its data, in bytes: both halves of its entry, its rows in the tables, its position in the
 /// list, its record for the web server. An estimate.

@@ -306,16 +306,19 @@ impl Registry {
         known: Option<SlotIndex>,
     ) -> RegistrationOutcome {
         let source = from.ip().to_canonical();
-        let family = Family::of(source);
         let known = known.map(|slot| (slot, self.entries.fingerprint(source, bytes)));
-        let refreshed = known.and_then(|(slot, fingerprint)| {
-            let state = self.entries.refresh(now, slot, family, fingerprint)?;
-            Some(match state {
-                EndpointState::Listed => RegistrationOutcome::Refreshed,
-                _ => self.request_check_again(now, slot, family),
-            })
-        });
-        let outcome = refreshed.unwrap_or_else(|| self.handle_change(now, door, source, bytes, known));
+        if let Some((slot, fingerprint)) = known
+            && let Some(state) = self.entries.refresh(now, slot, Family::of(source), fingerprint)
+        {
+            if state == EndpointState::Listed {
+                self.outcomes.count(RegistrationOutcome::Refreshed);
+                return RegistrationOutcome::Refreshed;
+            }
+            let outcome = self.request_check_again(now, slot, Family::of(source));
+            self.outcomes.count(outcome);
+            return outcome;
+        }
+        let outcome = self.handle_change(now, door, source, bytes, known);
         self.outcomes.count(outcome);
         outcome
     }
@@ -389,7 +392,7 @@ impl Registry {
 
     /// Decides whether a datagram of this size, which a door handles itself, is handled.
     pub(crate) fn admit_size(&mut self, now: Instant, source: IpAddr, size: usize) -> Result<(), RegistrationOutcome> {
-        self.admission.admit_size(now, source, size, size)
+        self.admission.admit_size(now, source, size)
     }
 
     /// Counts the outcome of a datagram that a door has handled itself, and records it for the owner of the server at its source

@@ -93,10 +93,15 @@ impl BanList {
     /// server that is listed at the same endpoint.
     pub(crate) fn ban_for(&self, now: Instant, candidate: &Candidate<'_>) -> Option<&Ban> {
         let Candidate { ip, name, id, endpoint } = *candidate;
+        if let Some(ban) = ip.and_then(|ip| self.by_address(now, ip)) {
+            return Some(ban);
+        }
         let server = || in_force(self.servers.get(&id?)?, now);
-        let endpoint = || endpoint.and_then(|at| in_force(self.endpoints.get(&endpoint_key(at.0, at.1))?, now));
-        let address = ip.and_then(|ip| self.by_address(now, ip));
-        address.or_else(|| self.by_name(now, name?)).or_else(server).or_else(endpoint)
+        let endpoint = || {
+            let (addr, transport) = endpoint?;
+            in_force(self.endpoints.get(&endpoint_key(addr, transport))?, now)
+        };
+        name.and_then(|name| self.by_name(now, name)).or_else(server).or_else(endpoint)
     }
 
     /// Whether there are no bans.

@@ -137,33 +137,31 @@ impl Admission {
         bytes: &[u8],
         is_registered: bool,
     ) -> Result<(), RegistrationOutcome> {
-        if is_registered {
-            // A sender that knows the secret ID of a server at this address is not forged, so a flood must not use up its share.
-            self.vouch(now, source);
+        if !is_possible_source(source) {
+            return Err(RegistrationOutcome::InvalidSource);
         }
-        match self.admit_size(now, source, bytes.len(), charge(bytes)) {
-            Err(RegistrationOutcome::OverBudget(refusal))
-                if self.is_admitted_by_id(now, source, bytes, refusal, is_registered) =>
-            {
-                self.admit_unlimited(now, source, bytes.len())
+        if !self.config.limit_exempt.contains(source) {
+            if is_registered {
+                // A sender that knows the secret ID of a server at this address is not forged, so a flood must not use up its
+                // share.
+                self.limiter.mark_known(now, source);
             }
-            decision => decision,
+            if let Decision::Refused(refusal) = self.limiter.check(now, source, charge(bytes))
+                && !self.is_admitted_by_id(now, source, bytes, refusal, is_registered)
+            {
+                return Err(RegistrationOutcome::OverBudget(refusal));
+            }
         }
+        self.admit_unlimited(now, source, bytes.len())
     }
 
-    /// Decides whether a datagram of this size is handled.
-    pub fn admit_size(
-        &mut self,
-        now: Instant,
-        source: IpAddr,
-        size: usize,
-        charge: usize,
-    ) -> Result<(), RegistrationOutcome> {
+    /// Decides whether a datagram of this size, which has no ID, is handled.
+    pub fn admit_size(&mut self, now: Instant, source: IpAddr, size: usize) -> Result<(), RegistrationOutcome> {
         if !is_possible_source(source) {
             return Err(RegistrationOutcome::InvalidSource);
         }
         if !self.config.limit_exempt.contains(source)
-            && let Decision::Refused(refusal) = self.limiter.check(now, source, charge)
+            && let Decision::Refused(refusal) = self.limiter.check(now, source, size)
         {
             return Err(RegistrationOutcome::OverBudget(refusal));
         }
@@ -204,7 +202,7 @@ impl Admission {
 
     /// Keeps a server known to the limiter, which refreshes bypass.
     pub fn vouch(&mut self, now: Instant, source: IpAddr) {
-        if is_possible_source(source) && !self.config.limit_exempt.contains(source) {
+        if !self.config.limit_exempt.contains(source) {
             self.limiter.mark_known(now, source);
         }
     }
@@ -307,7 +305,7 @@ mod tests {
     fn a_datagram_is_refused_for_its_source_then_its_ban_then_its_size() {
         let (mut admission, _, now) = admission(Caps::default());
         admission.set_admin_bans(now, ban(now, "203.0.113.9", ""));
-        let mut decide = |ip: [u8; 4], size| admission.admit_size(now, ip.into(), size, size).err();
+        let mut decide = |ip: [u8; 4], size| admission.admit_size(now, ip.into(), size).err();
         assert_eq!(decide([0; 4], 100_000), Some(RegistrationOutcome::InvalidSource));
         assert_eq!(decide([203, 0, 113, 9], 5_000), Some(RegistrationOutcome::Banned));
         assert_eq!(decide([203, 0, 113, 8], 5_000), Some(RegistrationOutcome::TooLarge));

@@ -134,7 +134,8 @@ impl Registry {
             self.entries.take_displaced(slot);
             self.remove(now, slot, UnlistReason::Replaced);
         }
-        let slot = known.unwrap_or_else(|| self.create(now, None, &new, probed.origin, probed.door));
+        let public_id = self.public_id(id);
+        let slot = known.unwrap_or_else(|| self.create(now, None, public_id, &new, probed.origin, probed.door));
         self.move_list(now, slot, None, lobby);
         let deadline = self.clock.deadline(now, probed.lease);
         for &ip in &probed.ips {

@@ -122,15 +122,12 @@ impl Publisher {
         let cold = entries.cold(slot);
         let server = Arc::clone(&cold.server);
         let event = match cold.position {
+            Some(position) if self.builder.replace(position, &server) => Event::Changed(server),
+            Some(_) => return false,
             None => {
                 entries.set_position(slot, Some(self.builder.insert(slot, server.clone())));
                 self.listed += 1;
                 Event::Listed(server)
-            }
-            Some(position) if Arc::ptr_eq(self.builder.get(position), &server) => return false,
-            Some(position) => {
-                self.builder.replace(position, server.clone());
-                Event::Changed(server)
             }
         };
         self.emit(now, event);

@@ -6,7 +6,7 @@ use super::{
     entries::DisplacedServer,
 };
 use crate::{
-    CheckTarget, ListedServer, ListingOrigin, RegistrationOutcome, UnlistReason,
+    CheckTarget, ListedServer, ListingOrigin, PublicId, RegistrationOutcome, UnlistReason,
     bans::Candidate,
     doors::Door,
     entry::{CheckMethod, ColdEntry, EndpointEntry, EndpointKey, EndpointState, Family, PerFamily},
@@ -35,23 +35,24 @@ impl Registry {
         new: &Registration<'_>,
         fingerprint: u64,
     ) -> RegistrationOutcome {
+        let public_id = self.public_id(new.server_id());
         let endpoint = self.config.endpoint(source, new.port());
-        let evidence = match self.accept(now, source, endpoint, new) {
+        let evidence = match self.accept(now, public_id, endpoint, new) {
             Ok(evidence) => evidence,
             Err(refused) => return refused,
         };
         let opener = Some(Site::of(source));
         let family = Family::of(source);
-        let replaced = self.replace(now, endpoint, new);
-        let slot = match self.entries.find(new.server_id()) {
-            Some(known) => known,
-            None => {
-                let created = self.create(now, opener, new, ListingOrigin::Registered, Some(door));
-                // What was the reason to admit it protects it now.
-                self.entries.set_evidence(created, evidence.min(Evidence::Known));
-                created
-            }
-        };
+        self.entries.forget_displaced(now, public_id, &[(endpoint.external, new.transport())]);
+        // A server that was displaced by an evicted one may have returned.
+        let known = self.entries.find(new.server_id());
+        let replaced = self.replace(now, known, endpoint, new);
+        let slot = known.unwrap_or_else(|| {
+            let created = self.create(now, opener, public_id, new, ListingOrigin::Registered, Some(door));
+            // What was the reason to admit it protects it now.
+            self.entries.set_evidence(created, evidence.min(Evidence::Known));
+            created
+        });
         self.move_list(now, slot, opener, new.list_id());
         let was_listed = self.entries.cold(slot).position.is_some();
         let needs_check = self.set_endpoint(now, slot, endpoint, new);
@@ -86,16 +87,18 @@ impl Registry {
     fn accept(
         &mut self,
         now: Instant,
-        source: IpAddr,
+        public_id: PublicId,
         endpoint: EndpointEntry,
         new: &Registration<'_>,
     ) -> Result<Evidence, RegistrationOutcome> {
         let id = new.server_id();
+        let source = endpoint.internal.ip;
         let key = (endpoint.external, new.transport());
-        let candidate = Candidate { ip: None, ..self.candidate(source, new) };
-        let is_buried = self.entries.is_buried(now, id) || self.replication.is_buried(now, self.public_id(id));
+        let is_buried = self.entries.is_buried(now, id) || self.replication.is_buried(now, public_id);
         // Of a server that has just unregistered, only the name may be news: its datagram is older than that.
-        let named = Candidate { name: candidate.name, ..Candidate::default() };
+        let named = Candidate { name: Some(new.name()), ..Candidate::default() };
+        let listed = Some((key.0.into(), key.1));
+        let candidate = Candidate { id: Some(public_id), endpoint: listed, ..named };
         if self.admission.ban_for(now, if is_buried { &named } else { &candidate }).is_some() {
             return Err(RegistrationOutcome::Banned);
         }
@@ -146,11 +149,14 @@ impl Registry {
 
     /// Removes the server that a registration replaces, if there is one. L8: a restarted server has a new ID, and must be visible
     /// at once.
-    fn replace(&mut self, now: Instant, endpoint: EndpointEntry, new: &Registration<'_>) -> Option<Replaced> {
+    fn replace(
+        &mut self,
+        now: Instant,
+        known: Option<SlotIndex>,
+        endpoint: EndpointEntry,
+        new: &Registration<'_>,
+    ) -> Option<Replaced> {
         let key = (endpoint.external, new.transport());
-        self.entries.forget_displaced(now, self.public_id(new.server_id()), &[key]);
-        // A server that was displaced by an evicted one may have returned.
-        let known = self.entries.find(new.server_id());
         let slot = self.entries.at_endpoint(key).filter(|&slot| Some(slot) != known)?;
         let id = self.entries.hot(slot).id;
         let is_contested = self.entries.is_contested(now, slot, new.server_id());
@@ -164,11 +170,11 @@ impl Registry {
         &mut self,
         now: Instant,
         opener: Option<Site>,
+        public_id: PublicId,
         new: &Registration<'_>,
         origin: ListingOrigin,
         door: Option<&'static Door>,
     ) -> SlotIndex {
-        let public_id = self.public_id(new.server_id());
         // The table is written when the server is listed: that is the expensive part, and should be done once.
         let empty = TableBuf::new();
         let block = ListBlock { table: empty.as_table(), ..block_of(new) };

@@ -5,14 +5,11 @@ use crate::{
     Caps, CheckTarget, ListedServer, RegistrationOutcome,
     entry::{EndpointEntry, EndpointKey},
     index::SlotIndex,
-    listed_server::BlockSize,
+    listed_server::{BLOCK_HEADER, BlockSize},
 };
 use rallypoint_limit::Site;
 use rallypoint_wire::lobby::{ListId, Registration, ServerId};
 use std::net::IpAddr;
-
-/// Size of a block in the list besides the table: its length, two endpoints, occupancy and so on.
-const BLOCK_HEADER: usize = 64;
 
 /// Servers with no more data than this, in bytes, may still be updated when the memory is used up.
 pub(in crate::registry) const MODEST: usize = 1_024;

@@ -91,21 +91,22 @@ impl Entries {
         transport: Transport,
         is_banned: impl Fn(EndpointKey) -> bool,
     ) {
-        let old = std::mem::replace(&mut self.slots.cold_mut(slot).transport, transport);
+        let old = self.cold(slot).transport;
         if old == transport {
             return;
         }
         for family in Family::ALL {
             let Some(endpoint) = self.cold(slot).endpoints[family] else { continue };
             let key = (endpoint.external, transport);
-            self.release_endpoint(now, slot, endpoint, old);
             if self.at_endpoint(key).is_some() || is_banned(key) {
                 self.drop_endpoint(now, slot, family);
             } else {
+                self.release_endpoint(now, slot, endpoint, old);
                 self.slots.bind(key, slot);
                 self.set_state(slot, family, EndpointState::Checking);
             }
         }
+        self.slots.cold_mut(slot).transport = transport;
     }
 
     /// Sets the endpoint of one family, the transport, and how the server is checked. Returns which of its endpoints have to be
