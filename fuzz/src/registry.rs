@@ -3,7 +3,7 @@
 
 use rallypoint_lobby_proto::{
     Ban, BanList, BanSubject, CheckResult, CheckTarget, Config, Event, HashKeys, ListingOrigin, Mapping, NamePattern,
-    NetworkSet, ProbedServer, RegistrationOutcome, Registry, SaveFileWriter,
+    NetworkSet, ProbedServer, RegistrationOutcome, Registry, SaveFileWriter, UnlistReason,
     doors::{DOORS, DatagramDoor, Datagrams, Door},
 };
 use rallypoint_wire::lobby::{ListId, Occupancy, Registration, ServerId, TableBuf, Transport, Unregister, blocks};
@@ -201,7 +201,10 @@ impl World {
             }
             14 => self.restart(script.config()),
             15 => self.probe(script),
-            16 => self.registry.remove_probed(self.now, LABELS[usize::from(script.byte()) % LABELS.len()]),
+            16 => {
+                let label = LABELS[usize::from(script.byte()) % LABELS.len()];
+                self.registry.remove_probed(self.now, label, UnlistReason::Unwatched);
+            }
             _ => self.poll(),
         }
     }

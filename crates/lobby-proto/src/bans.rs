@@ -125,6 +125,11 @@ impl Ban {
         self.until.is_none_or(|until| utc < until)
     }
 
+    /// The reason, if there is one.
+    pub(crate) fn reason(&self) -> Option<Arc<str>> {
+        (!self.reason.is_empty()).then(|| Arc::clone(&self.reason))
+    }
+
     /// When the ban ends on the monotonic clock; `None` if it does not end while the program runs.
     fn deadline(&self, now: Instant, utc: SystemTime) -> Option<Instant> {
         let left = self.until?.duration_since(utc).unwrap_or(Duration::ZERO);

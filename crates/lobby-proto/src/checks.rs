@@ -10,15 +10,16 @@ mod request;
 pub use request::{CheckKind, CheckRequest, CheckResult, CheckStats, CheckTarget, FailedCheckTimes};
 
 use crate::{
-    CheckConfig,
+    CheckConfig, Config, RegistrationOutcome,
     hash::{KeyedHash, KeyedMap},
     index::EntryKey,
-    wheel::{GRAIN, Tick, TimerWheel},
+    wheel::{Clock, GRAIN, Tick},
 };
-use queue::{CheckQueue, LANES, Lane, Ticket};
+use queue::{CheckQueue, LANES, Lane, Rank, Ticket};
 use rallypoint_limit::{Host, Net, Rate, Site, TokenBucket, TokenBuckets};
 use std::{
     collections::VecDeque,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -34,6 +35,8 @@ pub(crate) enum CheckStatus {
 
 #[derive(Debug)]
 pub(crate) struct Checks {
+    config: Arc<Config>,
+    clock: Clock,
     known: KeyedMap<CheckTarget, KnownResult>,
     /// When results expire, oldest first: those of reachable targets, and the others.
     expiry: [VecDeque<(Tick, CheckTarget)>; 2],
@@ -112,20 +115,22 @@ const MAX_WAITERS: usize = 64;
 const GRACE: Duration = Duration::from_secs(10);
 
 impl Checks {
-    /// `memory` is the cap on the memory of all servers.
-    pub fn new(config: &CheckConfig, memory: usize, keyed: KeyedHash, seed: u64) -> Self {
+    pub fn new(config: &Arc<Config>, keyed: KeyedHash, clock: Clock, seed: u64) -> Self {
+        let CheckConfig { per_address, per_network, total, .. } = config.checks;
         Self {
+            clock,
             known: keyed.map(),
             expiry: [VecDeque::new(), VecDeque::new()],
             pending: keyed.map(),
             queue: CheckQueue::new(keyed),
             overdue: VecDeque::new(),
             in_flight: 0,
-            per_address: TokenBuckets::new(per_minute(config.per_address), PREFIXES, u128::from(seed)),
-            per_network: TokenBuckets::new(per_minute(config.per_network), PREFIXES, u128::from(seed) << 64),
-            total: TokenBucket::new(total_rate(config.total)),
+            per_address: TokenBuckets::new(per_minute(per_address), PREFIXES, u128::from(seed)),
+            per_network: TokenBuckets::new(per_minute(per_network), PREFIXES, u128::from(seed) << 64),
+            total: TokenBucket::new(total_rate(total)),
             is_total_awaited: false,
-            max_known: max_known(memory),
+            max_known: max_known(config.caps.memory),
+            config: Arc::clone(config),
             distrusted_until: Tick::default(),
             now: Tick::default(),
             stats: CheckStats::default(),
@@ -136,11 +141,12 @@ impl Checks {
         CheckStats { waiting: self.queue.len(), in_flight: self.in_flight, ..self.stats }
     }
 
-    pub fn set_config(&mut self, config: &CheckConfig, memory: usize) {
-        self.max_known = max_known(memory);
-        self.per_address.set_rate(per_minute(config.per_address));
-        self.per_network.set_rate(per_minute(config.per_network));
-        self.total.set_rate(total_rate(config.total));
+    pub fn set_config(&mut self, config: &Arc<Config>) {
+        self.config = Arc::clone(config);
+        self.max_known = max_known(config.caps.memory);
+        self.per_address.set_rate(per_minute(config.checks.per_address));
+        self.per_network.set_rate(per_minute(config.checks.per_network));
+        self.total.set_rate(total_rate(config.checks.total));
     }
 
     /// The result for a target, if there is a valid one; otherwise a check is requested, whose result `waiter` will get. Without
@@ -149,21 +155,20 @@ impl Checks {
     pub fn request(
         &mut self,
         now: Instant,
-        wheel: &TimerWheel,
-        config: &CheckConfig,
         target: CheckTarget,
         (waiter, returns): (Option<EntryKey>, u8),
     ) -> CheckStatus {
-        self.now = wheel.tick(now);
+        self.now = self.clock.tick(now);
         let lane = match self.known.get(&target) {
             Some(known) if self.now < known.valid_until => return CheckStatus::Known(known.result),
             Some(KnownResult { result: CheckResult::Reachable(_), .. }) => Lane::Proven,
             Some(_) => Lane::Failed,
-            None if returns > 0 => Lane::Returning(returns),
+            None if returns > 0 => Lane::Returning,
             None => Lane::New,
         };
+        let rank = Rank::new(lane, returns);
         let ip = target.addr.ip();
-        let capacity = lane_capacity(config);
+        let capacity = lane_capacity(&self.config.checks);
         if let Some(pending) = self.pending.get_mut(&target) {
             pending.is_for_refused |= waiter.is_none();
             if let Some(waiter) = waiter.filter(|waiter| !pending.waiters.contains(waiter)) {
@@ -174,9 +179,9 @@ impl Checks {
                 pending.waiters.push(waiter);
             }
             if let Stage::Waiting(ticket) = pending.stage
-                && lane.is_before(ticket.lane)
+                && rank < ticket.rank
             {
-                self.move_up(target, ticket, lane, capacity);
+                self.move_up(target, ticket, rank, capacity);
             }
             return CheckStatus::Pending;
         }
@@ -184,7 +189,7 @@ impl Checks {
             self.stats.refused += 1;
             return CheckStatus::Refused;
         }
-        let Some((ticket, evicted)) = self.queue.push(lane, Site::of(ip), target, capacity) else {
+        let Some((ticket, evicted)) = self.queue.push(rank, Site::of(ip), target, capacity) else {
             self.stats.refused += 1;
             return CheckStatus::Refused;
         };
@@ -196,13 +201,13 @@ impl Checks {
     }
 
     /// Moves a waiting target to a better place in the queue, if there is one, because its server has returned.
-    fn move_up(&mut self, target: CheckTarget, old: Ticket, lane: Lane, capacity: usize) {
-        let is_same_lane = lane.index() == old.lane.index();
+    fn move_up(&mut self, target: CheckTarget, old: Ticket, rank: Rank, capacity: usize) {
+        let is_same_lane = rank.lane == old.rank.lane;
         if is_same_lane {
             // It needs the place that it frees.
             self.queue.remove(old);
         }
-        match self.queue.push(lane, Site::of(target.addr.ip()), target, capacity) {
+        match self.queue.push(rank, Site::of(target.addr.ip()), target, capacity) {
             Some((ticket, evicted)) => {
                 if !is_same_lane {
                     self.queue.remove(old);
@@ -226,11 +231,11 @@ impl Checks {
     }
 
     /// Records that a target was reachable before this registry was created, or has replied to another query.
-    pub fn vouch(&mut self, now: Instant, wheel: &TimerWheel, target: CheckTarget) {
-        let expires = wheel.deadline(now, REMEMBER_REACHABLE);
+    pub fn vouch(&mut self, now: Instant, target: CheckTarget) {
+        let expires = self.clock.deadline(now, REMEMBER_REACHABLE);
         let result = CheckResult::Reachable(Duration::ZERO);
         let owner = self.known.get(&target).and_then(|known| known.owner);
-        self.remember(target, KnownResult { result, valid_until: wheel.tick(now), expires, owner });
+        self.remember(target, KnownResult { result, valid_until: self.clock.tick(now), expires, owner });
     }
 
     fn remember(&mut self, target: CheckTarget, known: KnownResult) {
@@ -244,9 +249,12 @@ impl Checks {
         self.forget_while(|known, _| known.len() > max);
     }
 
-    /// Whether the last check of a target was refused.
-    pub fn was_refused(&self, target: &CheckTarget) -> bool {
-        matches!(self.known.get(target), Some(KnownResult { result: CheckResult::Refused, .. }))
+    /// The outcome of a registration whose target was not reached.
+    pub fn failure(&self, target: Option<CheckTarget>) -> RegistrationOutcome {
+        match target.and_then(|target| self.known.get(&target)) {
+            Some(KnownResult { result: CheckResult::Refused, .. }) => RegistrationOutcome::PortClosed,
+            _ => RegistrationOutcome::Unreachable,
+        }
     }
 
     /// Whether a target has replied within the last hour.
@@ -263,17 +271,12 @@ impl Checks {
     }
 
     /// When the last check of a target failed, if it did.
-    pub fn failed_check_times(
-        &self,
-        wheel: &TimerWheel,
-        config: &CheckConfig,
-        target: &CheckTarget,
-    ) -> Option<FailedCheckTimes> {
+    pub fn failed_check_times(&self, target: &CheckTarget) -> Option<FailedCheckTimes> {
         let known = self.known.get(target)?;
         let is_failure = matches!(known.result, CheckResult::Unreachable | CheckResult::Refused);
         is_failure.then(|| FailedCheckTimes {
-            failed_at: wheel.instant(known.valid_until.minus(config.retry)),
-            repeatable_at: wheel.instant(known.valid_until),
+            failed_at: self.clock.instant(known.valid_until.minus(self.config.checks.retry)),
+            repeatable_at: self.clock.instant(known.valid_until),
         })
     }
 
@@ -283,20 +286,20 @@ impl Checks {
     }
 
     /// The next check to make. Targets that no entry waits for any more are skipped: a flood that is over costs no checks.
-    pub fn poll(
-        &mut self,
-        config: &CheckConfig,
-        wheel: &TimerWheel,
-        is_wanted: impl Fn(EntryKey, &CheckTarget) -> bool,
-    ) -> Option<CheckRequest> {
-        let now = wheel.instant(self.now);
+    pub fn poll(&mut self, is_wanted: impl Fn(EntryKey, &CheckTarget) -> bool) -> Option<CheckRequest> {
         self.is_total_awaited = false;
-        while self.in_flight < config.in_flight && self.queue.len() > 0 {
+        // The usual case, after every datagram.
+        if self.queue.len() == 0 {
+            return None;
+        }
+        let now = self.clock.instant(self.now);
+        let CheckConfig { in_flight, timeout, .. } = self.config.checks;
+        while self.in_flight < in_flight && self.queue.len() > 0 {
             if !self.total.has_token(now) {
                 self.is_total_awaited = true;
                 break;
             }
-            let target = self.queue.pop(config.in_flight.div_ceil(SITE_SHARE))?;
+            let target = self.queue.pop(in_flight.div_ceil(SITE_SHARE))?;
             let wanted = self.pending.get_mut(&target).filter(|pending| {
                 pending.is_for_refused || pending.waiters.iter().any(|&waiter| is_wanted(waiter, &target))
             });
@@ -305,14 +308,14 @@ impl Checks {
                 self.queue.finish(Site::of(target.addr.ip()));
                 continue;
             };
-            let is_proven = matches!(pending.stage, Stage::Waiting(Ticket { lane: Lane::Proven, .. }));
-            let overdue = wheel.deadline(now, config.timeout.saturating_add(GRACE));
+            let is_proven = matches!(pending.stage, Stage::Waiting(ticket) if ticket.rank.lane == Lane::Proven);
+            let overdue = self.clock.deadline(now, timeout.saturating_add(GRACE));
             pending.stage = Stage::InFlight(overdue);
             self.overdue.push_back((overdue, target));
             self.in_flight += 1;
             self.total.take(now);
             self.stats.started += 1;
-            let timeout = if is_proven { config.timeout } else { config.timeout.min(FIRST_TIMEOUT) };
+            let timeout = if is_proven { timeout } else { timeout.min(FIRST_TIMEOUT) };
             return Some(CheckRequest { target, timeout });
         }
         None
@@ -323,12 +326,10 @@ impl Checks {
     pub fn handle_result(
         &mut self,
         now: Instant,
-        wheel: &TimerWheel,
-        config: &CheckConfig,
         target: CheckTarget,
         result: CheckResult,
     ) -> (Vec<EntryKey>, CheckResult) {
-        self.now = wheel.tick(now);
+        self.now = self.clock.tick(now);
         let Some(Stage::InFlight(overdue)) = self.pending.get(&target).map(|pending| pending.stage) else {
             return (Vec::new(), result);
         };
@@ -340,36 +341,32 @@ impl Checks {
         let (valid, remembered) = match result {
             CheckResult::Reachable(_) => {
                 self.stats.reachable += 1;
-                (config.keep, REMEMBER_REACHABLE)
+                (self.config.checks.keep, REMEMBER_REACHABLE)
             }
             CheckResult::Unreachable | CheckResult::Refused => {
                 self.stats.unreachable += 1;
-                (config.retry, REMEMBER_UNREACHABLE)
+                (self.config.checks.retry, REMEMBER_UNREACHABLE)
             }
             CheckResult::Unknown => {
                 self.stats.undecided += 1;
                 return (waiters, result);
             }
         };
-        let expires = wheel.deadline(now, valid.saturating_add(remembered));
+        let expires = self.clock.deadline(now, valid.saturating_add(remembered));
         let owner = self.known.get(&target).and_then(|known| known.owner);
-        self.remember(target, KnownResult { result, valid_until: wheel.deadline(now, valid), expires, owner });
+        self.remember(target, KnownResult { result, valid_until: self.clock.deadline(now, valid), expires, owner });
         (waiters, result)
     }
 
     /// Handles the end of a time in which the program was halted. A server may have replied to a check that was in flight
     /// without the program noticing in time, so a failure of such a check means nothing.
-    pub fn handle_gap(&mut self, now: Instant, wheel: &TimerWheel, config: &CheckConfig) {
-        self.distrusted_until = wheel.deadline(now, config.timeout.saturating_add(GRACE));
-    }
-
-    /// When the next check can be made, if the total rate is all that it waits for.
-    pub fn next_start(&self) -> Option<Tick> {
-        self.is_total_awaited.then(|| self.now.plus(GRAIN))
+    pub fn handle_gap(&mut self, now: Instant) {
+        self.distrusted_until = self.clock.deadline(now, self.config.checks.timeout.saturating_add(GRACE));
     }
 
     /// The target of a check whose result should have been reported by now.
-    pub fn take_overdue(&mut self, now: Tick) -> Option<CheckTarget> {
+    pub fn take_overdue(&mut self, now: Instant) -> Option<CheckTarget> {
+        let now = self.clock.tick(now);
         while let Some((overdue, target)) = self.overdue.pop_front_if(|&mut (overdue, _)| overdue <= now) {
             if self.pending.get(&target).is_some_and(|pending| pending.stage == Stage::InFlight(overdue)) {
                 return Some(target);
@@ -378,13 +375,16 @@ impl Checks {
         None
     }
 
-    /// When [`take_overdue`](Self::take_overdue) should be called next.
-    pub fn next_overdue(&self) -> Option<Tick> {
-        self.overdue.front().map(|&(overdue, _)| overdue)
+    /// When a check is overdue, or the next one can be made because the total rate is all that it waits for.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let overdue = self.overdue.front().map(|&(overdue, _)| overdue);
+        let start = self.is_total_awaited.then(|| self.now.plus(GRAIN));
+        overdue.into_iter().chain(start).min().map(|tick| self.clock.instant(tick))
     }
 
     /// Drops expired results.
-    pub fn forget_expired(&mut self, now: Tick) {
+    pub fn forget_expired(&mut self, now: Instant) {
+        let now = self.clock.tick(now);
         self.now = now;
         self.forget_while(|_, expires| expires <= now);
     }
@@ -440,4 +440,82 @@ fn total_rate(per_second: u32) -> Rate {
 
 fn per_minute(count: u32) -> Rate {
     Rate::per_minute(u64::from(count), u64::from(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::SlotIndex;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const REACHABLE: CheckResult = CheckResult::Reachable(Duration::from_millis(20));
+
+    fn checks() -> (Checks, Instant) {
+        let now = Instant::now();
+        (Checks::new(&Arc::default(), KeyedHash::new(7), Clock::new(now), 7), now)
+    }
+
+    fn target(last: u8) -> CheckTarget {
+        CheckTarget { addr: ([203, 0, 113, last], 8190).into(), kind: CheckKind::Connect }
+    }
+
+    fn entry(number: usize) -> EntryKey {
+        EntryKey { slot: SlotIndex::new(number), serial: number as u64 }
+    }
+
+    fn request(checks: &mut Checks, now: Instant, last: u8, waiter: usize) -> CheckStatus {
+        checks.request(now, target(last), (Some(entry(waiter)), 0))
+    }
+
+    #[test]
+    fn a_target_is_checked_once_for_all_that_wait_for_it_and_then_known_for_a_while() {
+        let (mut checks, now) = checks();
+        assert!(matches!(request(&mut checks, now, 1, 1), CheckStatus::Pending));
+        assert!(matches!(request(&mut checks, now, 1, 2), CheckStatus::Pending));
+        assert_eq!(checks.poll(|_, _| true).map(|request| request.target), Some(target(1)));
+        assert_eq!(checks.poll(|_, _| true), None);
+        let (waiters, result) = checks.handle_result(now, target(1), REACHABLE);
+        assert_eq!((waiters, result), (vec![entry(1), entry(2)], REACHABLE));
+        assert!(matches!(request(&mut checks, now + 299 * SECOND, 1, 3), CheckStatus::Known(REACHABLE)));
+        assert!(matches!(request(&mut checks, now + 301 * SECOND, 1, 3), CheckStatus::Pending));
+        assert!(checks.was_reachable(&target(1)), "it is still evidence that the server is real");
+        checks.forget_expired(now + 4_000 * SECOND);
+        assert!(!checks.was_reachable(&target(1)));
+        checks.check_invariants();
+    }
+
+    #[test]
+    fn a_check_without_a_result_is_given_up_and_one_that_nothing_waits_for_is_not_made() {
+        let (mut checks, now) = checks();
+        request(&mut checks, now, 1, 1);
+        request(&mut checks, now, 2, 2);
+        assert_eq!(checks.poll(|waiter, _| waiter == entry(1)).map(|request| request.target), Some(target(1)));
+        assert_eq!(checks.poll(|waiter, _| waiter == entry(1)), None);
+        assert_eq!(checks.poll_timeout(), Some(now + 15 * SECOND), "5 s and a time of grace");
+        assert_eq!(checks.take_overdue(now + 14 * SECOND), None);
+        assert_eq!(checks.take_overdue(now + 15 * SECOND), Some(target(1)));
+        assert_eq!(checks.stats().waiting, 0);
+        checks.check_invariants();
+    }
+
+    #[test]
+    fn a_failure_while_the_program_was_halted_means_nothing() {
+        let (mut checks, now) = checks();
+        request(&mut checks, now, 1, 1);
+        checks.poll(|_, _| true);
+        checks.handle_gap(now + SECOND);
+        let (_, result) = checks.handle_result(now + SECOND, target(1), CheckResult::Unreachable);
+        assert_eq!(result, CheckResult::Unknown);
+        assert_eq!(checks.failed_check_times(&target(1)), None);
+    }
+
+    #[test]
+    fn replies_of_a_shared_target_prove_the_first_entry_that_names_it() {
+        let (mut checks, now) = checks();
+        checks.vouch(now, target(1));
+        assert!(checks.claim_target(&target(1), entry(1), |_| true));
+        assert!(!checks.claim_target(&target(1), entry(2), |_| true));
+        assert!(checks.claim_target(&target(1), entry(2), |owner| owner != entry(1)), "the first one was removed");
+        assert_eq!(checks.failure(Some(target(1))), RegistrationOutcome::Unreachable);
+    }
 }

@@ -4,13 +4,14 @@
 //! refresh touches, and a [`ColdEntry`].
 
 use crate::{
-    ListedServer,
+    CheckConfig, Config, ListedServer, ListingOrigin,
     bans::Candidate,
     checks::{CheckKind, CheckTarget},
     lists::ListPosition,
-    registry::{DisplacedServer, Evidence, GroupPositions},
+    registry::{DisplacedServer, Evidence},
     wheel::Tick,
 };
+use rallypoint_limit::is_public;
 use rallypoint_wire::{
     lobby::{Registration, ServerId, Transport},
     query::XQuery,
@@ -117,7 +118,7 @@ pub(crate) struct ColdEntry {
     pub transport: Transport,
     /// How the server can be checked, if it can.
     pub check: Option<CheckMethod>,
-    pub endpoints: PerFamily<Option<EndpointEntry>>,
+    pub endpoints: Endpoints,
     pub check_attempts: PerFamily<Option<CheckAttempts>>,
     pub server: Arc<ListedServer>,
     /// Position in the list; `None` if the server is not listed.
@@ -126,8 +127,6 @@ pub(crate) struct ColdEntry {
     pub evidence: Evidence,
     /// When the entry was created.
     pub admitted: Tick,
-    /// Where it is in its groups while it is on probation.
-    pub positions: GroupPositions,
     /// The proven server whose endpoint this one has taken, if there is one.
     pub displaced: Option<Box<DisplacedServer>>,
     /// The server whose endpoint this one took over, if there was one.
@@ -146,12 +145,16 @@ pub(crate) struct ReplicaState {
 }
 
 impl ColdEntry {
-    /// An unproven entry without endpoints, whose serial number [`Slots::insert`](crate::registry::Slots::insert) sets.
-    pub fn new(transport: Transport, check: Option<CheckMethod>, server: Arc<ListedServer>, admitted: Tick) -> Self {
+    /// An entry without endpoints, whose serial number [`Entries::insert`](crate::registry::Entries::insert) sets. A server that
+    /// did not register itself has been queried, and is not checked.
+    pub fn new(server: ListedServer, evidence: Evidence, admitted: Tick) -> Self {
+        let is_registered = server.origin == ListingOrigin::Registered;
+        let block = server.block();
+        let transport = block.transport;
+        let check = CheckMethod::for_server(transport, block.table.get(b"x-query")).filter(|_| is_registered);
         Self {
-            evidence: Evidence::First,
+            evidence: if is_registered { evidence } else { Evidence::Proven },
             admitted,
-            positions: GroupPositions::default(),
             displaced: None,
             replaced: None,
             serial: 0,
@@ -159,20 +162,34 @@ impl ColdEntry {
             check,
             endpoints: PerFamily::default(),
             check_attempts: PerFamily::default(),
-            server,
+            server: Arc::new(server),
             position: None,
             replica: ReplicaState::default(),
         }
     }
-}
 
-impl ColdEntry {
+    /// Whether nothing has proven that the server is real, so that it gives way when a cap is reached.
+    pub fn is_on_probation(&self) -> bool {
+        self.evidence < Evidence::Proven
+    }
+
+    /// The key of its endpoint of one family.
+    pub fn endpoint_key(&self, family: Family) -> Option<EndpointKey> {
+        self.endpoints[family].map(|endpoint| (endpoint.external, self.transport))
+    }
+
+    /// The target of the check of an endpoint, if it is to be checked.
+    pub fn check_target(&self, family: Family, config: &CheckConfig) -> Option<CheckTarget> {
+        let endpoint = self.endpoints[family]?;
+        let method = self.check.filter(|_| config.enabled && !config.exempt.contains(endpoint.internal.ip))?;
+        Some(method.target(endpoint.internal))
+    }
+
     /// The server as far as bans are concerned, at its endpoint of one family.
     pub fn ban_candidate(&self, family: Family) -> Option<Candidate<'_>> {
-        let EndpointEntry { internal, external } = self.endpoints[family]?;
         let name = Some(self.server.block().table.get(b"name").unwrap_or_default());
-        let endpoint = Some((external.into(), self.transport));
-        Some(Candidate { ip: Some(internal.ip), name, id: Some(self.server.public_id), endpoint })
+        let at_endpoint = Candidate::at_endpoint(self.endpoints[family]?, self.transport);
+        Some(Candidate { name, id: Some(self.server.public_id), ..at_endpoint })
     }
 }
 
@@ -184,6 +201,9 @@ pub(crate) struct CheckAttempts {
     /// Number of times the endpoint has returned since the first one.
     pub returns: u8,
 }
+
+/// An endpoint as entries are found by it.
+pub(crate) type EndpointKey = (Addr, Transport);
 
 /// An address and a port, without the other parts of an IPv6 socket address: a million of these are kept in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -206,6 +226,25 @@ pub(crate) struct EndpointEntry {
     /// The listed address: the same, unless the address map changes it.
     pub external: Addr,
 }
+
+impl Config {
+    /// The endpoint of a server that registers this port from this address.
+    pub(crate) fn endpoint(&self, source: IpAddr, port: NonZeroU16) -> EndpointEntry {
+        let internal = Addr { ip: source, port };
+        let external = self.address_map.external(internal.into());
+        // `Config::validate` rejects an address map with port 0.
+        let external = Addr { ip: external.ip(), port: NonZeroU16::new(external.port()).unwrap_or(port) };
+        EndpointEntry { internal, external }
+    }
+
+    /// Whether an endpoint is refused because it is not public. What the address map lists is the operator's decision.
+    pub(crate) fn refuses_as_private(&self, endpoint: &EndpointEntry) -> bool {
+        !self.allow_private && endpoint.internal == endpoint.external && !is_public(endpoint.external.ip)
+    }
+}
+
+/// The endpoints of a server.
+pub(crate) type Endpoints = PerFamily<Option<EndpointEntry>>;
 
 /// How a server can be checked, according to its registration (L12, E1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,7 +25,7 @@ macro_rules! index_type {
 pub(crate) use index_type;
 
 index_type! {
-    /// The slot of an entry in [`Slots`](crate::registry::Slots). Slots are reused: see [`EntryKey`].
+    /// The slot of an entry in [`Entries`](crate::registry::Entries). Slots are reused: see [`EntryKey`].
     SlotIndex
 }
 

@@ -130,8 +130,10 @@ impl ListedServer {
         ListBlock::parse(&self.block[4..]).expect("every block in a `ListedServer` was written by `ListBlock::emit`")
     }
 
-    /// A registered server with its block, which `ListBlock::emit` has written.
-    pub(crate) fn new(public_id: PublicId, list_id: ListId, since: Instant, block: &[u8]) -> Self {
+    /// A registered server, which is not listed yet: the endpoints of the block are ignored.
+    pub(crate) fn new(public_id: PublicId, list_id: ListId, since: Instant, block: &ListBlock<'_>) -> Self {
+        let mut bytes = Vec::with_capacity(BLOCK_HEADER + block.table.as_bytes().len());
+        ListBlock { v4: None, v6: None, ..*block }.emit(&mut bytes);
         Self {
             public_id,
             list_id,
@@ -140,8 +142,8 @@ impl ListedServer {
             door: None,
             latency: AtomicU32::new(NOT_MEASURED),
             has_query: false,
-            block: block.into(),
-            memory: BlockSize::of(block).memory() as u32,
+            memory: BlockSize::of(&bytes).memory() as u32,
+            block: bytes.into(),
             internal: None,
         }
         .with_parsed_fields()
@@ -193,6 +195,9 @@ impl ListedServer {
         self.latency.store(microseconds.min(NOT_MEASURED - 1), Ordering::Relaxed);
     }
 }
+
+/// Maximum size of a block in the list besides the table, in bytes: its length, two endpoints, occupancy and so on.
+pub(crate) const BLOCK_HEADER: usize = 64;
 
 /// Memory use of a server besides its data, in bytes: both halves of its entry, its rows in the tables, its position in the
 /// list, its record for the web server. An estimate.

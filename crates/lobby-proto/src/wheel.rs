@@ -29,9 +29,38 @@ const MAX_KEPT_CAPACITY: usize = 4_096;
 /// The tick of a slot that is not scheduled.
 const NEVER: Tick = Tick(u32::MAX);
 
+/// The relation between instants and ticks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    pub const fn new(start: Instant) -> Self {
+        Self { start }
+    }
+
+    /// The last tick that has been reached at `now`.
+    pub fn tick(self, now: Instant) -> Tick {
+        Tick::from_grains(nanoseconds(now.saturating_duration_since(self.start)) / GRAIN_NS)
+    }
+
+    /// The first tick that is not before `now + after`.
+    #[inline]
+    pub fn deadline(self, now: Instant, after: Duration) -> Tick {
+        let at = now.saturating_duration_since(self.start).saturating_add(after);
+        Tick::from_grains(nanoseconds(at).div_ceil(GRAIN_NS))
+    }
+
+    /// When a tick is reached.
+    pub fn instant(self, tick: Tick) -> Instant {
+        self.start + GRAIN * tick.0
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct TimerWheel {
-    start: Instant,
+    clock: Clock,
     /// The first tick whose row has not been emptied.
     current: Tick,
     rows: Vec<Vec<SlotIndex>>,
@@ -42,25 +71,8 @@ pub(crate) struct TimerWheel {
 }
 
 impl TimerWheel {
-    pub fn new(start: Instant) -> Self {
-        Self { start, current: Tick(0), rows: vec![Vec::new(); ROWS], scheduled: Vec::new(), len: 0 }
-    }
-
-    /// The last tick that has been reached at `now`.
-    pub fn tick(&self, now: Instant) -> Tick {
-        Tick::from_grains(nanoseconds(now.saturating_duration_since(self.start)) / GRAIN_NS)
-    }
-
-    /// The first tick that is not before `now + after`.
-    #[inline]
-    pub fn deadline(&self, now: Instant, after: Duration) -> Tick {
-        let at = now.saturating_duration_since(self.start).saturating_add(after);
-        Tick::from_grains(nanoseconds(at).div_ceil(GRAIN_NS))
-    }
-
-    /// When a tick is reached.
-    pub fn instant(&self, tick: Tick) -> Instant {
-        self.start + GRAIN * tick.0
+    pub fn new(clock: Clock) -> Self {
+        Self { clock, current: Tick(0), rows: vec![Vec::new(); ROWS], scheduled: Vec::new(), len: 0 }
     }
 
     /// Makes a slot due at `deadline` at the latest.
@@ -80,8 +92,9 @@ impl TimerWheel {
     }
 
     /// Takes slots that are due, at most [`MAX_PER_CALL`] of them.
-    pub fn take_due(&mut self, now: Instant, out: &mut Vec<SlotIndex>) {
-        let reached = self.tick(now);
+    pub fn take_due(&mut self, now: Instant) -> Vec<SlotIndex> {
+        let mut out = Vec::new();
+        let reached = self.clock.tick(now);
         let mut left = MAX_PER_CALL;
         while self.current <= reached {
             let row = &mut self.rows[self.current.row()];
@@ -96,22 +109,23 @@ impl TimerWheel {
             left -= take;
             self.len -= take;
             if !row.is_empty() {
-                return;
+                break;
             }
             if row.capacity() > MAX_KEPT_CAPACITY {
                 *row = Vec::new();
             }
             if self.len == 0 {
                 self.current = Tick(reached.0.saturating_add(1));
-                return;
+                break;
             }
             self.current.0 += 1;
         }
+        out
     }
 
     /// When [`take_due`](Self::take_due) should be called next.
     pub fn next(&self) -> Option<Instant> {
-        (self.len > 0).then(|| self.instant(self.current))
+        (self.len > 0).then(|| self.clock.instant(self.current))
     }
 
     /// Whether a slot is due by `deadline`, or with the next tick if that has passed.
@@ -162,28 +176,26 @@ mod tests {
     use super::*;
 
     fn due(wheel: &mut TimerWheel, now: Instant) -> Vec<usize> {
-        let mut out = Vec::new();
-        wheel.take_due(now, &mut out);
-        out.into_iter().map(SlotIndex::get).collect()
+        wheel.take_due(now).into_iter().map(SlotIndex::get).collect()
     }
 
     #[test]
     fn a_deadline_is_never_early_and_at_most_a_grain_late() {
         let start = Instant::now();
-        let wheel = TimerWheel::new(start);
+        let clock = Clock::new(start);
         for ns in [0, 1, 999_999, 249_999_999, 250_000_000, 250_000_001, 1_000_000_007] {
             let end = start + Duration::from_nanos(ns) + Duration::from_secs(70);
-            let tick = wheel.deadline(start + Duration::from_nanos(ns), Duration::from_secs(70));
-            assert!(wheel.instant(tick) >= end && wheel.instant(tick) < end + GRAIN, "{ns}");
-            assert!(wheel.tick(end) <= tick);
-            assert_eq!(wheel.tick(wheel.instant(tick)), tick);
+            let tick = clock.deadline(start + Duration::from_nanos(ns), Duration::from_secs(70));
+            assert!(clock.instant(tick) >= end && clock.instant(tick) < end + GRAIN, "{ns}");
+            assert!(clock.tick(end) <= tick);
+            assert_eq!(clock.tick(clock.instant(tick)), tick);
         }
     }
 
     #[test]
     fn a_slot_is_due_once_at_its_earliest_deadline() {
         let start = Instant::now();
-        let mut wheel = TimerWheel::new(start);
+        let mut wheel = TimerWheel::new(Clock::new(start));
         let slot = SlotIndex::new(3);
         wheel.schedule(slot, Tick(10));
         wheel.schedule(slot, Tick(12));
@@ -197,7 +209,7 @@ mod tests {
     #[test]
     fn far_deadlines_are_due_early_and_can_be_rescheduled() {
         let start = Instant::now();
-        let mut wheel = TimerWheel::new(start);
+        let mut wheel = TimerWheel::new(Clock::new(start));
         let slot = SlotIndex::new(1);
         wheel.schedule(slot, Tick(100_000));
         assert!(wheel.is_due_by(slot, Tick(ROWS as u32)));
@@ -210,7 +222,7 @@ mod tests {
     #[test]
     fn a_full_row_takes_several_calls() {
         let start = Instant::now();
-        let mut wheel = TimerWheel::new(start);
+        let mut wheel = TimerWheel::new(Clock::new(start));
         (0..MAX_PER_CALL + 7).for_each(|slot| wheel.schedule(SlotIndex::new(slot), Tick(1)));
         assert_eq!(due(&mut wheel, start + GRAIN).len(), MAX_PER_CALL);
         assert_eq!(wheel.next(), Some(start + GRAIN), "the rest is due at once");

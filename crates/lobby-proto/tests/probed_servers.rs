@@ -237,8 +237,8 @@ fn a_server_that_is_no_longer_watched_is_removed_at_once() {
     watch(&mut lobby, &watched("a", &[HERE]));
     lobby.events();
     let now = lobby.now;
-    lobby.remove_probed(now, "b");
-    lobby.remove_probed(now, "a");
+    lobby.remove_probed(now, "b", UnlistReason::Unwatched);
+    lobby.remove_probed(now, "a", UnlistReason::Unwatched);
     lobby.check_invariants();
     assert_eq!(lobby.events(), ["unwatched 203.0.113.9:6969 udp a"]);
     assert_eq!(lobby.list(), [""; 0]);

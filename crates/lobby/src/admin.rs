@@ -11,21 +11,21 @@ pub use record::{AdminRecord, Note, StoredBan};
 
 use crate::{
     cluster::{BanChange, OperatorDecision},
-    service::RegistryHandle,
+    service::{LobbyThread, RegistryHandle},
     wall_clock::unix_now,
 };
 use arc_swap::{ArcSwap, Guard};
 use audit::AuditLog;
-use rallypoint_lobby_proto::{Ban, BanSubject, UnlistedServer};
+use rallypoint_lobby_proto::{Ban, BanList, BanSubject, UnlistedServer};
 use std::{
     fs, io,
     net::IpAddr,
     path::{Path, PathBuf},
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use thiserror::Error;
-use tokio::sync::broadcast;
+use tokio::{runtime::Handle, sync::broadcast};
 
 const FILE: &str = "admin.json";
 
@@ -68,7 +68,7 @@ struct Inner {
     path: PathBuf,
     registry: RegistryHandle,
     /// Held during a change, so that the registry applies changes in their order.
-    changing: tokio::sync::Mutex<()>,
+    changing: Mutex<()>,
     record: ArcSwap<AdminRecord>,
     audit: AuditLog,
     /// Bans that were added, changed or lifted here, for the other nodes of a cluster.
@@ -172,7 +172,7 @@ impl AdminStore {
         Self(Arc::new(Inner {
             path: dir.join(FILE),
             registry,
-            changing: tokio::sync::Mutex::default(),
+            changing: Mutex::default(),
             record: ArcSwap::from_pointee(record),
             audit: AuditLog::new(dir),
             changes: broadcast::Sender::new(CHANGE_BACKLOG),
@@ -285,7 +285,7 @@ impl AdminStore {
     /// The audit log, latest entry first.
     pub async fn audit(&self) -> Result<Vec<AuditEntry>, AdminError> {
         let inner = Arc::clone(&self.0);
-        blocking(move || Ok(inner.audit.entries()?)).await
+        uninterrupted(move || Ok(inner.audit.entries()?)).await
     }
 
     /// Makes a change: audit log, disk, registry, other nodes, in this order.
@@ -293,27 +293,25 @@ impl AdminStore {
         &self,
         change: impl FnOnce(&mut AdminRecord) -> Result<Change<T>, AdminError> + Send + 'static,
     ) -> Result<T, AdminError> {
-        let inner = Arc::clone(&self.0);
-        uninterrupted(async move {
-            let _guard = inner.changing.lock().await;
-            let store = Arc::clone(&inner);
-            let (value, decisions) = blocking(move || {
-                let mut record = AdminRecord::clone(&store.record.load());
-                record.remove_ended(SystemTime::now());
-                let Change { value, entries, decisions } = change(&mut record)?;
-                store.audit.add(&entries)?;
-                rallypoint_files::replace(&store.path, &serde_json::to_vec(&record).map_err(io::Error::other)?)?;
-                store.record.store(Arc::new(record));
-                entries.iter().for_each(log_action);
-                Ok((value, decisions))
-            })
-            .await?;
-            let bans = inner.record.load().ban_list();
-            inner.registry.set_admin_bans(bans).await;
+        let store = Arc::clone(&self.0);
+        let runtime = Handle::current();
+        uninterrupted(move || {
+            let _guard = store.changing.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut record = AdminRecord::clone(&store.record.load());
+            let utc = SystemTime::now();
+            record.remove_ended(utc);
+            let Change { value, entries, decisions } = change(&mut record)?;
+            store.audit.add(&entries)?;
+            rallypoint_files::replace(&store.path, &serde_json::to_vec(&record).map_err(io::Error::other)?)?;
+            entries.iter().for_each(log_action);
+            let bans = BanList::new(record.bans.iter().map(|stored| stored.ban.clone()), Instant::now(), utc);
+            store.record.store(Arc::new(record));
+            let apply = move |thread: &mut LobbyThread, now| thread.registry.set_admin_bans(now, bans);
+            runtime.block_on(store.registry.commands.call(apply));
             // Before the next change can be made: of two decisions about a ban, the other nodes must not get the later one first.
             for decision in decisions {
                 // It fails without subscribers, which is fine.
-                let _ = inner.changes.send(decision);
+                let _ = store.changes.send(decision);
             }
             Ok(value)
         })
@@ -340,15 +338,9 @@ fn ban_entry(action: &str, ban: &Ban, by: IpAddr) -> AuditEntry {
     AuditEntry { until, ..entry(action, ban.subject.to_string(), ban.reason.to_string(), by) }
 }
 
-/// Runs a change in a task, so that it completes even if the caller stops waiting: a change must not be left half done.
+/// Runs work that waits for the disk on a thread of its own, so that it completes even if the caller stops waiting: a change must
+/// not be left half done.
 async fn uninterrupted<T: Send + 'static>(
-    work: impl Future<Output = Result<T, AdminError>> + Send + 'static,
-) -> Result<T, AdminError> {
-    tokio::spawn(work).await.unwrap_or(Err(AdminError::Interrupted))
-}
-
-/// Runs work that waits for the disk.
-async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, AdminError> + Send + 'static,
 ) -> Result<T, AdminError> {
     let result = tokio::task::spawn_blocking(work).await.unwrap_or(Err(AdminError::Interrupted));
@@ -370,8 +362,8 @@ mod tests {
         runtime.block_on(async {
             let (go, wait) = oneshot::channel::<()>();
             let (done, is_done) = oneshot::channel();
-            let mut work = Box::pin(uninterrupted(async move {
-                let _ = wait.await;
+            let mut work = Box::pin(uninterrupted(move || {
+                let _ = wait.blocking_recv();
                 done.send(()).unwrap();
                 Ok(())
             }));

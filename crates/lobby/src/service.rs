@@ -20,6 +20,7 @@ pub use event_batches::LobbyEvents;
 pub(crate) use handle::RegistryHandle;
 pub use options::LobbyOptions;
 pub use save::SaveStats;
+pub(crate) use thread::LobbyThread;
 
 use crate::{
     AdminStore, AllOutcomes, ClusterLink, ClusterStatus, DoorAddrs, ListStats, NodeOutcome,
@@ -40,7 +41,7 @@ use std::{
     },
     time::Duration,
 };
-use thread::{LobbyThread, SharedDoorStats};
+use thread::SharedDoorStats;
 use tokio::{runtime::Handle, sync::broadcast, task::AbortHandle};
 
 /// Time that list replies have to complete during a shutdown.

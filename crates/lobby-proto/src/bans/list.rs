@@ -1,7 +1,7 @@
 //! The bans that a registry enforces.
 
 use super::{Ban, BanSubject, name_pattern::fold_case};
-use crate::PublicId;
+use crate::{PublicId, entry::EndpointEntry};
 use rallypoint_limit::PrefixMap;
 use rallypoint_wire::{lobby::Transport, text};
 use std::{
@@ -42,6 +42,12 @@ impl Candidate<'_> {
     pub fn at(ip: IpAddr) -> Self {
         Self { ip: Some(ip), ..Self::default() }
     }
+
+    /// A server of which only the endpoint is known.
+    pub fn at_endpoint(endpoint: EndpointEntry, transport: Transport) -> Self {
+        let EndpointEntry { internal, external } = endpoint;
+        Self { ip: Some(internal.ip), endpoint: Some((external.into(), transport)), ..Self::default() }
+    }
 }
 
 impl BanList {
@@ -74,9 +80,7 @@ impl BanList {
         self.networks.containing(ip).find_map(|ban| in_force(ban, now))
     }
 
-    /// The ban that applies to a name now.
-    #[must_use]
-    pub fn by_name(&self, now: Instant, name: &[u8]) -> Option<&Ban> {
+    fn by_name(&self, now: Instant, name: &[u8]) -> Option<&Ban> {
         if self.names.is_empty() {
             return None;
         }
@@ -85,26 +89,19 @@ impl BanList {
         self.names.iter().filter_map(|ban| in_force(ban, now)).find(matches)
     }
 
-    /// The ban that applies to a single server now.
-    #[must_use]
-    pub fn by_server(&self, now: Instant, id: PublicId) -> Option<&Ban> {
-        in_force(self.servers.get(&id)?, now)
-    }
-
-    /// The ban of a single server that also applies to any other server listed at the same endpoint.
-    #[must_use]
-    pub fn by_endpoint(&self, now: Instant, addr: SocketAddr, transport: Transport) -> Option<&Ban> {
-        in_force(self.endpoints.get(&endpoint_key(addr, transport))?, now)
-    }
-
-    /// The ban that applies to a server now, by any of what is known about it.
+    /// The ban that applies to a server now, by any of what is known about it. A ban of a single server also applies to any other
+    /// server that is listed at the same endpoint.
     pub(crate) fn ban_for(&self, now: Instant, candidate: &Candidate<'_>) -> Option<&Ban> {
         let Candidate { ip, name, id, endpoint } = *candidate;
-        let address = ip.and_then(|ip| self.by_address(now, ip));
-        let name = || self.by_name(now, name?);
-        let server = || self.by_server(now, id?);
-        let endpoint = || endpoint.and_then(|(addr, transport)| self.by_endpoint(now, addr, transport));
-        address.or_else(name).or_else(server).or_else(endpoint)
+        if let Some(ban) = ip.and_then(|ip| self.by_address(now, ip)) {
+            return Some(ban);
+        }
+        let server = || in_force(self.servers.get(&id?)?, now);
+        let endpoint = || {
+            let (addr, transport) = endpoint?;
+            in_force(self.endpoints.get(&endpoint_key(addr, transport))?, now)
+        };
+        name.and_then(|name| self.by_name(now, name)).or_else(server).or_else(endpoint)
     }
 
     /// Whether there are no bans.
@@ -164,16 +161,18 @@ mod tests {
         let server = UnlistedServer { id, name: String::new(), transport: Transport::Udp, addresses };
         let bans = list_of_one(BanSubject::Server(server), now);
         assert!(!bans.is_empty());
-        assert!(bans.by_server(now, id).is_some() && bans.by_server(later, id).is_none());
-        assert!(bans.by_server(now, PublicId::from_bytes([8; 16])).is_none());
+        let by_id = |id| Candidate { id: Some(id), ..Candidate::default() };
+        assert!(bans.ban_for(now, &by_id(id)).is_some() && bans.ban_for(later, &by_id(id)).is_none());
+        assert!(bans.ban_for(now, &by_id(PublicId::from_bytes([8; 16]))).is_none());
         for (at, transport, is_banned) in [
             ("203.0.113.9:8190", Transport::Udp, true),
             ("[2001:db8::9]:8190", Transport::Udp, true),
             ("203.0.113.9:8190", Transport::Tcp, false),
             ("203.0.113.9:8191", Transport::Udp, false),
         ] {
-            assert_eq!(bans.by_endpoint(now, addr(at), transport).is_some(), is_banned, "{at} {transport:?}");
-            assert!(bans.by_endpoint(later, addr(at), transport).is_none());
+            let candidate = Candidate { endpoint: Some((addr(at), transport)), ..Candidate::default() };
+            assert_eq!(bans.ban_for(now, &candidate).is_some(), is_banned, "{at} {transport:?}");
+            assert!(bans.ban_for(later, &candidate).is_none());
         }
     }
 }

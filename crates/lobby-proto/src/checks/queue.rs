@@ -15,13 +15,13 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-/// The lane of a target, by what is known about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The lane of a target, by what is known about it. Places in an earlier lane are better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Lane {
     /// It was reached before.
     Proven,
-    /// It was never checked, and its server has returned this number of times.
-    Returning(u8),
+    /// It was never checked, and its server has returned.
+    Returning,
     /// Nothing is known about it.
     New,
     /// It was not reached by the last check.
@@ -31,25 +31,24 @@ pub(super) enum Lane {
 /// Number of lanes.
 pub(super) const LANES: usize = 4;
 
-/// The lane without its data, as an index into the lanes of a queue.
+/// The lane of a target, and the number of times that its server has returned. What is less is checked first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum LaneIndex {
-    Proven,
-    Returning,
-    New,
-    Failed,
+pub(super) struct Rank {
+    pub lane: Lane,
+    returns: Reverse<u8>,
+}
+
+impl Rank {
+    /// The returns count while nothing else is known.
+    pub const fn new(lane: Lane, returns: u8) -> Self {
+        let counted = if matches!(lane, Lane::Returning) { returns } else { 0 };
+        Self { lane, returns: Reverse(counted) }
+    }
 }
 
 /// The order in which lanes are served, over and over. Targets that failed the last check are the least likely to pass.
-const SCHEDULE: [LaneIndex; 7] = [
-    LaneIndex::Proven,
-    LaneIndex::Returning,
-    LaneIndex::New,
-    LaneIndex::Proven,
-    LaneIndex::Returning,
-    LaneIndex::New,
-    LaneIndex::Failed,
-];
+const SCHEDULE: [Lane; 7] =
+    [Lane::Proven, Lane::Returning, Lane::New, Lane::Proven, Lane::Returning, Lane::New, Lane::Failed];
 
 /// Key of a target within its network: more returns come first, then earlier arrival.
 type Priority = (Reverse<u8>, u64);
@@ -57,32 +56,9 @@ type Priority = (Reverse<u8>, u64);
 /// The place of a target in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket {
-    pub lane: Lane,
+    pub rank: Rank,
     site: Site,
-    priority: Priority,
-}
-
-impl Lane {
-    pub const fn index(self) -> LaneIndex {
-        match self {
-            Self::Proven => LaneIndex::Proven,
-            Self::Returning(_) => LaneIndex::Returning,
-            Self::New => LaneIndex::New,
-            Self::Failed => LaneIndex::Failed,
-        }
-    }
-
-    const fn returns(self) -> u8 {
-        match self {
-            Self::Returning(returns) => returns,
-            _ => 0,
-        }
-    }
-
-    /// Whether a place in this lane is better than one in the other.
-    pub fn is_before(self, other: Self) -> bool {
-        self.index() < other.index() || self.index() == other.index() && self.returns() > other.returns()
-    }
+    arrival: u64,
 }
 
 /// A queue of items by lane and network.
@@ -109,26 +85,21 @@ impl<T: Copy> CheckQueue<T> {
 
     /// Adds an item to a lane of this capacity. Returns its ticket and the item that was evicted for it; `None` if the lane
     /// is full and no other network has more places in it.
-    pub fn push(&mut self, lane: Lane, site: Site, item: T, capacity: usize) -> Option<(Ticket, Option<T>)> {
-        let fair_lane = self.lane_mut(lane.index());
-        let evicted = if fair_lane.len < capacity { None } else { Some(fair_lane.evict(site, lane.returns())?) };
+    pub fn push(&mut self, rank: Rank, site: Site, item: T, capacity: usize) -> Option<(Ticket, Option<T>)> {
+        let lane = &mut self.lanes[rank.lane as usize];
+        let evicted = if lane.len < capacity { None } else { Some(lane.evict(site, rank.returns)?) };
         self.arrivals += 1;
-        let priority = (Reverse(lane.returns()), self.arrivals);
-        self.lane_mut(lane.index()).insert(site, priority, item);
-        Some((Ticket { lane, site, priority }, evicted))
+        lane.insert(site, (rank.returns, self.arrivals), item);
+        Some((Ticket { rank, site, arrival: self.arrivals }, evicted))
     }
 
     /// Removes an item that has not been taken.
-    pub fn remove(&mut self, Ticket { lane, site, priority }: Ticket) {
-        self.lane_mut(lane.index()).remove(site, priority);
+    pub fn remove(&mut self, Ticket { rank, site, arrival }: Ticket) {
+        self.lanes[rank.lane as usize].remove(site, (rank.returns, arrival));
     }
 
     /// Takes the next item of a network that has fewer than `share` items in flight. The item is in flight then.
     pub fn pop(&mut self, share: usize) -> Option<T> {
-        // The usual case, after every datagram.
-        if self.len() == 0 {
-            return None;
-        }
         for step in 0..SCHEDULE.len() {
             let turn = (self.next_turn + step) % SCHEDULE.len();
             let Self { lanes, in_flight, .. } = self;
@@ -146,10 +117,6 @@ impl<T: Copy> CheckQueue<T> {
     pub fn finish(&mut self, site: Site) {
         decrement(&mut self.in_flight, site);
         self.lanes.iter_mut().for_each(|lane| lane.enqueue(site));
-    }
-
-    fn lane_mut(&mut self, index: LaneIndex) -> &mut FairLane<T> {
-        &mut self.lanes[index as usize]
     }
 
     #[cfg(any(test, feature = "invariants"))]
@@ -260,7 +227,7 @@ impl<T: Copy> FairLane<T> {
 
     /// Evicts an item in favour of one of this network with this number of returns: the last item of the largest network; if
     /// every network has one, the last item of all, unless it has returned more often.
-    fn evict(&mut self, site: Site, returns: u8) -> Option<T> {
+    fn evict(&mut self, site: Site, returns: Reverse<u8>) -> Option<T> {
         let own = self.by_site.get(&site).map_or(0, |network| network.items.len());
         let &(most, largest) = self.sizes.last()?;
         if own >= most {
@@ -269,8 +236,8 @@ impl<T: Copy> FairLane<T> {
         let loser = if most > 1 {
             largest
         } else {
-            let (&(Reverse(last_returns), ..), &last) = self.order.last_key_value()?;
-            if last_returns > returns {
+            let (&(last_returns, ..), &last) = self.order.last_key_value()?;
+            if last_returns < returns {
                 return None;
             }
             last
@@ -306,6 +273,12 @@ mod tests {
         Site::of(IpAddr::from([203, 0, number, 1]))
     }
 
+    const NEW: Rank = Rank::new(Lane::New, 0);
+
+    fn returning(returns: u8) -> Rank {
+        Rank::new(Lane::Returning, returns)
+    }
+
     fn queue() -> CheckQueue<u32> {
         CheckQueue::new(KeyedHash::new(7))
     }
@@ -314,7 +287,7 @@ mod tests {
     fn networks_take_turns() {
         let mut queue = queue();
         for (network, item) in [(1, 10), (1, 11), (1, 12), (2, 20), (3, 30), (2, 21)] {
-            queue.push(Lane::New, site(network), item, 100).unwrap();
+            queue.push(NEW, site(network), item, 100).unwrap();
         }
         let order: Vec<_> = std::iter::from_fn(|| queue.pop(100)).collect();
         assert_eq!(order, [10, 20, 30, 11, 21, 12]);
@@ -323,9 +296,9 @@ mod tests {
     #[test]
     fn a_late_network_does_not_wait_for_the_backlog_of_another() {
         let mut queue = queue();
-        (0..1_000).for_each(|item| assert!(queue.push(Lane::New, site(1), item, 10_000).is_some()));
+        (0..1_000).for_each(|item| assert!(queue.push(NEW, site(1), item, 10_000).is_some()));
         (0..500).for_each(|_| assert!(queue.pop(1_000).is_some()));
-        queue.push(Lane::New, site(2), 7_777, 10_000).unwrap();
+        queue.push(NEW, site(2), 7_777, 10_000).unwrap();
         let next: Vec<_> = (0..2).map_while(|_| queue.pop(1_000)).collect();
         assert!(next.contains(&7_777), "{next:?}");
     }
@@ -333,15 +306,15 @@ mod tests {
     #[test]
     fn lanes_take_turns_and_returning_servers_go_first() {
         let mut queue = queue();
-        for (lane, item) in [
-            (Lane::Failed, 40),
-            (Lane::New, 30),
-            (Lane::New, 31),
-            (Lane::Returning(1), 21),
-            (Lane::Returning(3), 23),
-            (Lane::Proven, 10),
+        for (rank, item) in [
+            (Rank::new(Lane::Failed, 0), 40),
+            (NEW, 30),
+            (NEW, 31),
+            (returning(1), 21),
+            (returning(3), 23),
+            (Rank::new(Lane::Proven, 0), 10),
         ] {
-            queue.push(lane, site(item as u8), item, 100).unwrap();
+            queue.push(rank, site(item as u8), item, 100).unwrap();
         }
         let order: Vec<_> = std::iter::from_fn(|| queue.pop(100)).collect();
         assert_eq!(order, [10, 23, 30, 21, 31, 40]);
@@ -351,11 +324,11 @@ mod tests {
     fn a_network_with_too_many_items_in_flight_is_skipped_until_one_is_finished() {
         let mut queue = queue();
         for (network, item) in [(1, 10), (1, 11), (2, 20)] {
-            queue.push(Lane::New, site(network), item, 100).unwrap();
+            queue.push(NEW, site(network), item, 100).unwrap();
         }
         assert_eq!([queue.pop(1), queue.pop(1), queue.pop(1)], [Some(10), Some(20), None]);
         queue.check_invariants(2);
-        queue.push(Lane::New, site(1), 12, 100).unwrap();
+        queue.push(NEW, site(1), 12, 100).unwrap();
         assert_eq!(queue.pop(1), None);
         queue.finish(site(1));
         assert_eq!(queue.pop(1), Some(11));
@@ -366,21 +339,21 @@ mod tests {
     fn in_a_full_lane_the_largest_network_loses_a_place() {
         let mut queue = queue();
         for (network, item) in [(1, 10), (1, 11), (1, 12), (2, 20)] {
-            queue.push(Lane::New, site(network), item, 4).unwrap();
+            queue.push(NEW, site(network), item, 4).unwrap();
         }
-        assert!(queue.push(Lane::New, site(1), 13, 4).is_none(), "not to itself");
-        assert_eq!(queue.push(Lane::New, site(3), 30, 4).unwrap().1, Some(12));
-        assert_eq!(queue.push(Lane::New, site(4), 40, 4).unwrap().1, Some(11));
-        assert_eq!(queue.push(Lane::New, site(5), 50, 4).unwrap().1, Some(40), "the last of equals");
+        assert!(queue.push(NEW, site(1), 13, 4).is_none(), "not to itself");
+        assert_eq!(queue.push(NEW, site(3), 30, 4).unwrap().1, Some(12));
+        assert_eq!(queue.push(NEW, site(4), 40, 4).unwrap().1, Some(11));
+        assert_eq!(queue.push(NEW, site(5), 50, 4).unwrap().1, Some(40), "the last of equals");
         queue.check_invariants(0);
     }
 
     #[test]
     fn in_a_full_lane_the_server_that_has_returned_less_often_loses_its_place() {
         let mut queue = queue();
-        queue.push(Lane::Returning(2), site(1), 10, 2).unwrap();
-        queue.push(Lane::Returning(1), site(2), 20, 2).unwrap();
-        assert_eq!(queue.push(Lane::Returning(2), site(3), 30, 2).unwrap().1, Some(20));
-        assert!(queue.push(Lane::Returning(1), site(4), 40, 2).is_none());
+        queue.push(returning(2), site(1), 10, 2).unwrap();
+        queue.push(returning(1), site(2), 20, 2).unwrap();
+        assert_eq!(queue.push(returning(2), site(3), 30, 2).unwrap().1, Some(20));
+        assert!(queue.push(returning(1), site(4), 40, 2).is_none());
     }
 }

@@ -10,13 +10,15 @@
 //! ```
 
 mod challenge;
+mod deadlines;
 mod list;
 
 use super::{
     DatagramDoor, Datagrams, Door, DoorSockets, DoorStats, header_bytes, reflection_budget, rendered::Rendered,
 };
-use crate::{HashKeys, ListingOrigin, ProbedOutcome, ProbedServer, RegistrationOutcome, Registry};
+use crate::{HashKeys, ListingOrigin, ProbedOutcome, ProbedServer, RegistrationOutcome, Registry, UnlistReason};
 use challenge::Challenges;
+use deadlines::Deadlines;
 use list::Row;
 use rallypoint_machine::Transmit;
 use rallypoint_wire::{
@@ -26,7 +28,7 @@ use rallypoint_wire::{
     query::quake3::{InfoString, Request, strip_colours},
 };
 use std::{
-    collections::{BTreeMap, VecDeque, btree_map::Entry},
+    collections::VecDeque,
     net::SocketAddr,
     num::NonZeroU16,
     time::{Duration, Instant},
@@ -76,17 +78,11 @@ struct Master {
     challenges: Challenges,
     queue: VecDeque<(SocketAddr, Vec<u8>)>,
     /// Listed servers that have sent a heartbeat and not yet replied.
-    awaited: BTreeMap<SocketAddr, Awaited>,
+    awaited: Deadlines<SocketAddr>,
     rows: Rendered<Vec<Row>>,
     /// Where the next list begins that has to be cut.
     rotation: usize,
     stats: DoorStats,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Awaited {
-    attempts: u8,
-    due: Instant,
 }
 
 impl Master {
@@ -94,7 +90,7 @@ impl Master {
         Self {
             challenges: Challenges::new(keys),
             queue: VecDeque::new(),
-            awaited: BTreeMap::new(),
+            awaited: Deadlines::new(),
             rows: Rendered::default(),
             rotation: 0,
             stats: DoorStats::default(),
@@ -123,8 +119,7 @@ impl Master {
             return RegistrationOutcome::Checking;
         }
         // The heartbeats of a listed server that arrive before its reply are one: forged ones cause no more challenges.
-        if let Entry::Vacant(awaited) = self.awaited.entry(from) {
-            awaited.insert(Awaited { attempts: 1, due: now + RETRY });
+        if self.awaited.begin(from, now + RETRY) {
             self.challenge(now, from);
         }
         RegistrationOutcome::Refreshed
@@ -144,7 +139,7 @@ impl Master {
             Ok(server) => server,
             Err(error) => return RegistrationOutcome::Malformed(error),
         };
-        self.awaited.remove(&from);
+        self.awaited.remove(from);
         let was_listed = registry.is_listed_as(&server.label);
         match registry.handle_probed(now, &server) {
             ProbedOutcome::Listed(_) if was_listed => RegistrationOutcome::Refreshed,
@@ -195,32 +190,24 @@ impl DatagramDoor for Master {
                 RegistrationOutcome::ListRequested
             }
         };
-        match outcome {
-            // Ordinary, or recorded by the registry already.
-            RegistrationOutcome::Refreshed | RegistrationOutcome::ListRequested => registry.count_outcome(outcome),
-            _ => registry.record_door_outcome(now, from, outcome),
-        }
+        let is_malformed = matches!(outcome, RegistrationOutcome::Malformed(_));
+        registry.record_door_outcome(now, from.ip(), (!is_malformed).then_some(from.port()), outcome);
         outcome
     }
 
     fn handle_timeout(&mut self, registry: &mut Registry, now: Instant) {
-        let due: Vec<_> =
-            self.awaited.iter().filter(|(_, awaited)| awaited.due <= now).map(|(addr, _)| *addr).collect();
-        for server in due {
-            let Some(awaited) = self.awaited.get_mut(&server) else { continue };
-            if awaited.attempts < ATTEMPTS && registry.is_listed_as(&label(server)) {
-                awaited.attempts += 1;
-                awaited.due = now + RETRY;
+        while let Some((server, attempts)) = self.awaited.take_due(now) {
+            if attempts < ATTEMPTS && registry.is_listed_as(&label(server)) {
+                self.awaited.repeat(server, attempts + 1, now + RETRY);
                 self.challenge(now, server);
             } else {
-                self.awaited.remove(&server);
-                registry.remove_silent(now, &label(server));
+                registry.remove_probed(now, &label(server), UnlistReason::Unreachable);
             }
         }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.awaited.values().map(|awaited| awaited.due).min()
+        self.awaited.next()
     }
 
     fn poll_transmit(&mut self, _now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {

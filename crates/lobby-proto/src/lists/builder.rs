@@ -116,23 +116,21 @@ impl ListBuilder {
         ListPosition { lobby, within: builder.insert(Member { slot, server }) }
     }
 
-    /// The server at a position.
-    pub fn get(&self, position: ListPosition) -> &Arc<ListedServer> {
-        let LobbyPosition { chunk, member } = position.within;
-        &self.lobbies[position.lobby.get()].chunks[chunk.get()].members[member as usize].server
-    }
-
-    /// Replaces the data of a server, which keeps its position.
-    pub fn replace(&mut self, position: ListPosition, server: Arc<ListedServer>) {
+    /// Replaces the data of a server, which keeps its position. Returns whether they are new.
+    pub fn replace(&mut self, position: ListPosition, server: &Arc<ListedServer>) -> bool {
         let LobbyPosition { chunk: index, member } = position.within;
         let builder = &mut self.lobbies[position.lobby.get()];
-        builder.mark_dirty(&mut self.dirty);
         let chunk = &mut builder.chunks[index.get()];
-        chunk.built = None;
         let old = &mut chunk.members[member as usize].server;
+        if Arc::ptr_eq(old, server) {
+            return false;
+        }
+        chunk.built = None;
         chunk.size = chunk.size - old.block.len() + server.block.len();
-        *old = server;
+        old.clone_from(server);
+        builder.mark_dirty(&mut self.dirty);
         builder.reopen(index);
+        true
     }
 
     /// Removes and returns a server. Other servers may change their position: `moved` is called for each.

@@ -1,22 +1,15 @@
 //! Outcomes that are kept: by source address for the owners of servers, and by reason for the log.
 
-use super::Registry;
 use crate::{
-    LatestRefusal, RecentOutcome, RegistrationOutcome, bans::Candidate, hash::KeyedHash,
-    latest_refusals::LatestRefusals, recent_outcomes::RecentOutcomes,
+    LatestRefusal, RecentOutcome, RegistrationOutcome, hash::KeyedHash, latest_refusals::LatestRefusals,
+    recent_outcomes::RecentOutcomes,
 };
-use rallypoint_wire::lobby::{Datagram, Registration};
-use std::{
-    net::{IpAddr, SocketAddr},
-    num::NonZeroU16,
-    sync::Arc,
-    time::Instant,
-};
+use std::{net::IpAddr, sync::Arc, time::Instant};
 
 #[derive(Debug)]
 pub(super) struct OutcomeLog {
     /// Datagrams by outcome, in the order of [`RegistrationOutcome::CODES`].
-    pub counts: [u64; RegistrationOutcome::CODES.len()],
+    counts: [u64; RegistrationOutcome::CODES.len()],
     registrations: RecentOutcomes,
     /// Outcomes of datagrams that could not be parsed, kept apart so that a flood of them does not displace the others.
     unparsed: RecentOutcomes,
@@ -31,6 +24,17 @@ impl OutcomeLog {
             unparsed: RecentOutcomes::new(keyed),
             refusals: LatestRefusals::default(),
         }
+    }
+
+    /// Counts the outcome of a datagram.
+    #[inline]
+    pub fn count(&mut self, outcome: RegistrationOutcome) {
+        self.counts[outcome.index()] += 1;
+    }
+
+    /// Datagrams by outcome, in the order of [`RegistrationOutcome::CODES`].
+    pub fn counts(&self) -> [u64; RegistrationOutcome::CODES.len()] {
+        self.counts
     }
 
     /// The outcomes of an address, oldest first.
@@ -81,70 +85,5 @@ impl OutcomeLog {
         reason: Option<Arc<str>>,
     ) {
         self.registrations.record(now, source, outcome, Some(port), reason);
-    }
-}
-
-impl Registry {
-    /// Records the outcome of a datagram, and of the registration in it, unless it is a refresh.
-    pub(super) fn record_outcome(
-        &mut self,
-        now: Instant,
-        source: IpAddr,
-        outcome: RegistrationOutcome,
-        new: Option<&Registration<'_>>,
-    ) {
-        if outcome == RegistrationOutcome::Refreshed {
-            return;
-        }
-        let port = new.map(|new| new.port().get());
-        let candidate = || Candidate {
-            ip: Some(source),
-            name: new.map(Registration::name),
-            id: new.map(|new| self.public_id(new.server_id())),
-            endpoint: new.map(|new| (self.endpoint(source, new.port()).external.into(), new.transport())),
-        };
-        let is_banned = outcome == RegistrationOutcome::Banned;
-        let reason = is_banned.then(|| self.ban_reason(now, &candidate())).flatten();
-        self.outcomes.record(now, source, outcome, port, reason);
-    }
-
-    /// Records that a datagram was refused before it was parsed. Its owner may have several servers at one address, so the port
-    /// counts.
-    pub(super) fn record_refusal(&mut self, now: Instant, source: IpAddr, outcome: RegistrationOutcome, bytes: &[u8]) {
-        let candidate = Candidate::at(source);
-        let is_banned = outcome == RegistrationOutcome::Banned;
-        let reason = is_banned.then(|| self.ban_reason(now, &candidate)).flatten();
-        let port = Datagram::peek_port(bytes).map(NonZeroU16::get);
-        self.outcomes.record_unparsed(now, source, outcome, port, reason);
-    }
-
-    /// Counts the outcome of a datagram that a door has handled itself.
-    pub fn count_outcome(&mut self, outcome: RegistrationOutcome) {
-        self.outcomes.counts[outcome.index()] += 1;
-    }
-
-    /// Counts the outcome of a datagram that a door has handled itself, and records it for the owner of the server at its source.
-    pub fn record_door_outcome(&mut self, now: Instant, from: SocketAddr, outcome: RegistrationOutcome) {
-        self.count_outcome(outcome);
-        let source = from.ip().to_canonical();
-        let is_malformed = matches!(outcome, RegistrationOutcome::Malformed(_));
-        let candidate = Candidate { ip: Some(source), ..Candidate::default() };
-        let is_banned = outcome == RegistrationOutcome::Banned;
-        let reason = is_banned.then(|| self.ban_reason(now, &candidate)).flatten();
-        self.outcomes.record(now, source, outcome, (!is_malformed).then_some(from.port()), reason);
-    }
-
-    /// Marks those of an address's [`recent_outcomes`](Self::recent_outcomes) that are bans which may have been lifted: bans
-    /// were changed since, and the address itself is not banned any more. A ban of its name or ID that is still in force shows
-    /// again with the next registration.
-    pub fn mark_former_bans(&self, now: Instant, ip: IpAddr, outcomes: &mut [RecentOutcome]) {
-        let Some(changed) =
-            self.admission.bans_changed_at.filter(|_| self.ban_for(now, &Candidate::at(ip.to_canonical())).is_none())
-        else {
-            return;
-        };
-        for past in outcomes {
-            past.is_former_ban = past.outcome == RegistrationOutcome::Banned && past.at < changed;
-        }
     }
 }

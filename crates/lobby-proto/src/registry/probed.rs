@@ -1,18 +1,13 @@
 //! Servers that do not register: the caller queries them and passes their replies to the registry.
 
-use super::{Evidence, Registry, capacity::SpaceRequest, listing::block_of};
+use super::{Evidence, Registry, admission::SpaceRequest, register::block_of};
 use crate::{
-    ListingOrigin, PublicId, RegistrationOutcome, UnlistReason,
-    bans::Candidate,
-    doors::Door,
-    entry::{EndpointState, Family},
+    ListingOrigin, PublicId, RegistrationOutcome, UnlistReason, bans::Candidate, doors::Door, entry::Family,
     index::SlotIndex,
 };
 use rallypoint_limit::is_possible_source;
 use rallypoint_wire::lobby::{ListId, Occupancy, Registration, ServerId, TableBuf, Transport};
-use siphasher::sip128::{Hasher128, SipHasher24};
 use std::{
-    hash::Hasher,
     net::IpAddr,
     num::NonZeroU16,
     time::{Duration, Instant},
@@ -63,16 +58,21 @@ impl Registry {
         let ips = probed.ips.iter().map(IpAddr::to_canonical).collect();
         let probed = &ProbedServer { ips, ..probed.clone() };
         let result = self.list_probed(now, probed);
-        let outcome = match result {
-            ProbedOutcome::Listed(_) => RegistrationOutcome::Refreshed,
-            ProbedOutcome::Taken => return result,
-            ProbedOutcome::Refused(outcome) => outcome,
-        };
-        if probed.origin == ListingOrigin::Announced {
-            let name = probed.table.as_table().get(b"name");
-            probed.ips.iter().for_each(|ip| self.record_probed(now, *ip, probed.port, outcome, name));
+        if probed.origin == ListingOrigin::Announced && result != Ok(None) {
+            let outcome = result.err().unwrap_or(RegistrationOutcome::Refreshed);
+            for ip in &probed.ips {
+                let endpoint = self.config.endpoint(*ip, probed.port);
+                let name = probed.table.as_table().get(b"name");
+                let candidate = || Candidate { name, ..Candidate::at_endpoint(endpoint, Transport::Udp) };
+                let reason = self.admission.reason_for(now, outcome, candidate);
+                self.outcomes.record_for_owner(now, *ip, outcome, probed.port.get(), reason);
+            }
         }
-        result
+        match result {
+            Ok(Some(id)) => ProbedOutcome::Listed(id),
+            Ok(None) => ProbedOutcome::Taken,
+            Err(refused) => ProbedOutcome::Refused(refused),
+        }
     }
 
     /// The reason why a server that announces itself is refused whatever it would reply, so that it need not be queried. It
@@ -86,153 +86,109 @@ impl Registry {
     /// The reason why a server at this endpoint is refused whatever it would reply, so that it is not to be queried.
     #[must_use]
     pub fn precheck_probed(&self, now: Instant, ip: IpAddr, port: NonZeroU16) -> Option<RegistrationOutcome> {
-        self.endpoint_refusal(now, ip.to_canonical(), port)
+        self.admission.endpoint_refusal(now, self.config.endpoint(ip.to_canonical(), port), Transport::Udp)
     }
 
     /// Records for its owner the outcome of a server that announced itself.
     pub fn record_announced(&mut self, now: Instant, ip: IpAddr, port: NonZeroU16, outcome: RegistrationOutcome) {
-        self.record_probed(now, ip.to_canonical(), port, outcome, None);
-    }
-
-    /// Removes a server that is no longer queried.
-    pub fn remove_probed(&mut self, now: Instant, label: &str) {
-        if let Some(slot) = self.find_or_adopt(self.probed_id(label)) {
-            self.remove(now, slot, UnlistReason::Unwatched);
-        }
-    }
-
-    fn record_probed(
-        &mut self,
-        now: Instant,
-        ip: IpAddr,
-        port: NonZeroU16,
-        outcome: RegistrationOutcome,
-        name: Option<&[u8]>,
-    ) {
-        let is_banned = outcome == RegistrationOutcome::Banned;
-        let candidate = Candidate { name, ..self.probed_candidate(ip, port) };
-        let reason = is_banned.then(|| self.ban_reason(now, &candidate)).flatten();
+        let ip = ip.to_canonical();
+        let candidate = || Candidate::at_endpoint(self.config.endpoint(ip, port), Transport::Udp);
+        let reason = self.admission.reason_for(now, outcome, candidate);
         self.outcomes.record_for_owner(now, ip, outcome, port.get(), reason);
     }
 
-    fn list_probed(&mut self, now: Instant, probed: &ProbedServer) -> ProbedOutcome {
-        if probed.ips.is_empty() || !probed.ips.iter().all(|ip| is_possible_source(*ip)) {
-            return ProbedOutcome::Refused(RegistrationOutcome::InvalidSource);
+    /// Removes a server that is no longer queried ([`UnlistReason::Unwatched`]), or that does not answer any more.
+    pub fn remove_probed(&mut self, now: Instant, label: &str, reason: UnlistReason) {
+        if let Some(slot) = self.find_or_adopt(self.probed_id(label)) {
+            self.remove(now, slot, reason);
         }
-        let ProbedServer { lobby, port, occupancy, .. } = *probed;
-        let id = self.probed_id(&probed.label);
-        let new = match Registration::new(id, lobby, Transport::Udp, port, occupancy, probed.table.as_table()) {
-            Ok(new) => new,
-            Err(error) => return ProbedOutcome::Refused(RegistrationOutcome::Malformed(error)),
-        };
-        // A server that only other nodes have queried so far gets its own ID.
-        self.find_or_adopt(id);
-        let owners = self.owners(id, probed);
-        if owners.iter().any(|&slot| self.entries.slots.cold(slot).server.origin >= probed.origin) {
-            self.entries.slots.find(id).into_iter().for_each(|slot| self.remove(now, slot, UnlistReason::Replaced));
-            return ProbedOutcome::Taken;
-        }
-        if let Err(refused) = self.admit_probed(now, probed, &new) {
-            return ProbedOutcome::Refused(refused);
-        }
-        let known = self.entries.slots.find(id);
-        // A server that was displaced by an evicted one may have returned.
-        let mut owners = self.owners(id, probed);
-        owners.sort_unstable();
-        owners.dedup();
-        for slot in owners {
-            self.take_displaced(slot);
-            self.remove(now, slot, UnlistReason::Replaced);
-        }
-        let slot = known.unwrap_or_else(|| self.create(now, None, &new, probed.origin, probed.door));
-        self.move_lobby(now, slot, None, lobby);
-        let deadline = self.entries.wheel.deadline(now, probed.lease);
-        for &ip in &probed.ips {
-            let family = Family::of(ip);
-            self.set_endpoint(now, slot, family, self.endpoint(ip, port), &new);
-            let hot = self.entries.slots.hot_mut(slot);
-            hot.states[family] = EndpointState::Listed;
-            hot.deadlines[family] = deadline;
-        }
-        self.entries.wheel.schedule(slot, deadline);
-        self.update_list(now, slot, Some(block_of(&new, None, None)), UnlistReason::Expired);
-        let server = &self.entries.slots.cold(slot).server;
-        server.set_latency(probed.latency);
-        ProbedOutcome::Listed(server.public_id)
-    }
-
-    /// The registered servers with other IDs at the endpoints of a server that has replied.
-    fn owners(&self, id: ServerId, probed: &ProbedServer) -> Vec<SlotIndex> {
-        let known = self.entries.slots.find(id);
-        let owner =
-            |ip: &IpAddr| self.entries.slots.at_endpoint((self.endpoint(*ip, probed.port).external, Transport::Udp));
-        probed.ips.iter().filter_map(owner).filter(|&slot| Some(slot) != known).collect()
-    }
-
-    /// Decides whether a server that has replied is accepted, and makes room for it: what has replied is no forgery, so it has
-    /// the most evidence.
-    fn admit_probed(
-        &mut self,
-        now: Instant,
-        probed: &ProbedServer,
-        new: &Registration<'_>,
-    ) -> Result<(), RegistrationOutcome> {
-        let id = Some(self.public_id(new.server_id()));
-        if self.ban_for(now, &Candidate { name: Some(new.name()), id, ..Candidate::default() }).is_some() {
-            return Err(RegistrationOutcome::Banned);
-        }
-        if let Some(refused) = probed.ips.iter().find_map(|ip| self.endpoint_refusal(now, *ip, probed.port)) {
-            return Err(refused);
-        }
-        for &ip in &probed.ips {
-            let known = self.entries.slots.find(new.server_id());
-            let replaced = self.owners(new.server_id(), probed).first().copied();
-            let key = (self.endpoint(ip, probed.port).external, Transport::Udp);
-            let source = probed.origin.is_charged().then_some(ip);
-            let evidence = Some(Evidence::Proven);
-            let request = SpaceRequest { source, known, replaced, evidence, ..SpaceRequest::of(key, new) };
-            self.make_room(now, request)?;
-        }
-        Ok(())
-    }
-
-    /// The reason why no server at this endpoint is accepted, if none is.
-    fn endpoint_refusal(&self, now: Instant, ip: IpAddr, port: NonZeroU16) -> Option<RegistrationOutcome> {
-        if self.ban_for(now, &self.probed_candidate(ip, port)).is_some() {
-            return Some(RegistrationOutcome::Banned);
-        }
-        self.is_private_refused(&self.endpoint(ip, port)).then_some(RegistrationOutcome::PrivateSource)
-    }
-
-    /// A server at this endpoint, which may be banned.
-    fn probed_candidate(&self, ip: IpAddr, port: NonZeroU16) -> Candidate<'static> {
-        let endpoint = Some((self.endpoint(ip, port).external.into(), Transport::Udp));
-        Candidate { ip: Some(ip), endpoint, ..Candidate::default() }
     }
 
     /// Whether a server with this label is listed.
     #[must_use]
     pub fn is_listed_as(&self, label: &str) -> bool {
-        let slot = self.entries.slots.find(self.probed_id(label));
-        slot.is_some_and(|slot| self.entries.slots.cold(slot).position.is_some())
+        let slot = self.entries.find(self.probed_id(label));
+        slot.is_some_and(|slot| self.entries.cold(slot).position.is_some())
     }
 
-    /// Removes a server that announced itself and does not answer any more.
-    pub fn remove_silent(&mut self, now: Instant, label: &str) {
-        if let Some(slot) = self.entries.slots.find(self.probed_id(label)) {
-            self.remove(now, slot, UnlistReason::Unreachable);
+    /// Lists a server that has replied. Returns `None` if its endpoint is taken.
+    fn list_probed(&mut self, now: Instant, probed: &ProbedServer) -> Result<Option<PublicId>, RegistrationOutcome> {
+        if probed.ips.is_empty() || !probed.ips.iter().all(|ip| is_possible_source(*ip)) {
+            return Err(RegistrationOutcome::InvalidSource);
         }
+        let ProbedServer { lobby, port, occupancy, .. } = *probed;
+        let id = self.probed_id(&probed.label);
+        let new = Registration::new(id, lobby, Transport::Udp, port, occupancy, probed.table.as_table())
+            .map_err(RegistrationOutcome::Malformed)?;
+        // A server that only other nodes have queried so far gets its own ID.
+        self.find_or_adopt(id);
+        let owners = self.owners(id, probed);
+        if owners.iter().any(|&slot| self.entries.cold(slot).server.origin >= probed.origin) {
+            self.entries.find(id).into_iter().for_each(|slot| self.remove(now, slot, UnlistReason::Replaced));
+            return Ok(None);
+        }
+        self.accept_probed(now, probed, &new)?;
+        let known = self.entries.find(id);
+        // A server that was displaced by an evicted one may have returned.
+        for slot in self.owners(id, probed) {
+            self.entries.take_displaced(slot);
+            self.remove(now, slot, UnlistReason::Replaced);
+        }
+        let public_id = self.public_id(id);
+        let slot = known.unwrap_or_else(|| self.create(now, None, public_id, &new, probed.origin, probed.door));
+        self.move_list(now, slot, None, lobby);
+        let deadline = self.clock.deadline(now, probed.lease);
+        for &ip in &probed.ips {
+            self.set_endpoint(now, slot, self.config.endpoint(ip, port), &new);
+            self.entries.list_until(slot, Family::of(ip), deadline);
+        }
+        self.update_list(now, slot, Some(block_of(&new)), UnlistReason::Expired);
+        let server = &self.entries.cold(slot).server;
+        server.set_latency(probed.latency);
+        Ok(Some(server.public_id))
+    }
+
+    /// Decides whether a server that has replied is accepted, and makes room for it: what has replied is no forgery, so it has
+    /// the most evidence.
+    fn accept_probed(
+        &mut self,
+        now: Instant,
+        probed: &ProbedServer,
+        new: &Registration<'_>,
+    ) -> Result<(), RegistrationOutcome> {
+        let id = new.server_id();
+        let whole = Candidate { name: Some(new.name()), id: Some(self.public_id(id)), ..Candidate::default() };
+        if self.admission.ban_for(now, &whole).is_some() {
+            return Err(RegistrationOutcome::Banned);
+        }
+        if let Some(refused) = probed.ips.iter().find_map(|ip| self.precheck_probed(now, *ip, probed.port)) {
+            return Err(refused);
+        }
+        for &ip in &probed.ips {
+            let request = SpaceRequest {
+                source: probed.origin.is_charged().then_some(ip),
+                known: self.entries.find(id),
+                replaced: self.owners(id, probed).first().copied(),
+                evidence: Some(Evidence::Proven),
+                ..SpaceRequest::of((self.config.endpoint(ip, probed.port).external, Transport::Udp), new)
+            };
+            self.make_room(now, request)?;
+        }
+        Ok(())
+    }
+
+    /// The registered servers with other IDs at the endpoints of a server that has replied.
+    fn owners(&self, id: ServerId, probed: &ProbedServer) -> Vec<SlotIndex> {
+        let known = self.entries.find(id);
+        let owner =
+            |ip: &IpAddr| self.entries.at_endpoint((self.config.endpoint(*ip, probed.port).external, Transport::Udp));
+        let mut owners: Vec<_> = probed.ips.iter().filter_map(owner).filter(|&slot| Some(slot) != known).collect();
+        owners.sort_unstable();
+        owners.dedup();
+        owners
     }
 
     fn probed_id(&self, label: &str) -> ServerId {
         self.derived_id(&[b"watched server", label.as_bytes()])
-    }
-
-    /// The ID of a server that has none of its own, which only this lobby can derive from what identifies the server: the ID
-    /// allows removing it from the list.
-    pub(crate) fn derived_id(&self, parts: &[&[u8]]) -> ServerId {
-        let mut hasher = SipHasher24::new_with_key(&self.keys.public_ids);
-        parts.iter().for_each(|part| hasher.write(part));
-        ServerId::from_bytes(hasher.finish128().as_bytes())
     }
 }

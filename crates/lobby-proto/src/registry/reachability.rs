@@ -1,86 +1,77 @@
 //! Reachability checks of entries: when they are requested, and what their results change (L12).
 
-use super::{Registry, Slots};
+use super::{Evidence, Registry};
 use crate::{
-    CheckKind, CheckResult, CheckTarget, Config, FailedCheckTimes, PublicId, RecentOutcome, RegistrationOutcome,
-    UnlistReason,
+    CheckKind, CheckResult, CheckTarget, FailedCheckTimes, PublicId, RecentOutcome, RegistrationOutcome, UnlistReason,
     checks::CheckStatus,
-    entry::{Addr, CheckAttempts, EndpointEntry, EndpointState, Family, PerFamily},
+    entry::{Addr, EndpointState, Family, PerFamily},
     index::SlotIndex,
 };
 use rallypoint_wire::{lobby::Transport, query::Protocol};
 use std::{
     net::{IpAddr, SocketAddr},
     num::NonZeroU16,
-    time::{Duration, Instant},
+    time::Instant,
 };
-
-/// Minimum interval between registrations that count as a return. A server registers every 30 seconds; one that comes
-/// sooner than this is a repetition.
-const RETURN_AFTER: Duration = Duration::from_secs(10);
 
 impl Registry {
     /// Determines whether an endpoint is reachable, by a known result or a new check. A listed endpoint stays listed in the
     /// meantime. Returns `false` if no check can be made now.
     pub(super) fn request_check(&mut self, now: Instant, slot: SlotIndex, family: Family) -> bool {
-        let Some(target) = self.check_target(slot, family) else {
-            self.entries.slots.hot_mut(slot).states[family] = EndpointState::Listed;
+        let Some(target) = self.entries.check_target(slot, family) else {
+            self.entries.set_state(slot, family, EndpointState::Listed);
             return true;
         };
-        let waiter = self.entries.slots.key(slot);
-        let returns = self.count_return(now, slot, family);
-        let status =
-            self.checks.request(now, &self.entries.wheel, &self.config.checks, target, (Some(waiter), returns));
-        let hot = self.entries.slots.hot_mut(slot);
+        let waiter = Some(self.entries.key(slot));
+        let returns = self.entries.count_return(now, slot, family);
+        let status = self.checks.request(now, target, (waiter, returns));
         match status {
-            CheckStatus::Known(result) => {
-                self.set_state(slot, family, result);
-                true
-            }
-            CheckStatus::Pending | CheckStatus::Refused if hot.states[family] == EndpointState::Listed => true,
-            CheckStatus::Pending => {
-                hot.states[family] = EndpointState::Checking;
-                true
-            }
+            CheckStatus::Known(result) => self.entries.set_result(slot, family, result),
+            _ if self.entries.state(slot, family) == EndpointState::Listed => {}
+            CheckStatus::Pending => self.entries.set_state(slot, family, EndpointState::Checking),
             CheckStatus::Refused => {
                 // Without a fingerprint, the next registration requests a check again.
-                hot.states[family] = EndpointState::Checking;
-                hot.fingerprints[family] = 0;
-                false
+                self.entries.set_state(slot, family, EndpointState::Checking);
+                self.entries.forget_fingerprint(slot, family);
+                return false;
             }
         }
+        true
     }
 
     /// Handles a refresh of an endpoint that waits for its check: the check moves up in the queue, or its result is known by
     /// now.
     #[cold]
     pub(super) fn request_check_again(&mut self, now: Instant, slot: SlotIndex, family: Family) -> RegistrationOutcome {
-        let was_listed = self.entries.slots.cold(slot).position.is_some();
+        let was_listed = self.entries.cold(slot).position.is_some();
         let is_accepted = self.request_check(now, slot, family);
-        let outcome = match self.entries.slots.hot(slot).states[family] {
+        let outcome = match self.entries.state(slot, family) {
             EndpointState::Checking if is_accepted => return RegistrationOutcome::Checking,
             EndpointState::Checking => RegistrationOutcome::CheckBusy,
             EndpointState::Listed if was_listed => RegistrationOutcome::Changed,
             EndpointState::Listed => RegistrationOutcome::Listed,
-            EndpointState::Unreachable | EndpointState::Absent => self.failed_check(slot, family),
+            EndpointState::Unreachable | EndpointState::Absent => {
+                self.checks.failure(self.entries.check_target(slot, family))
+            }
         };
         self.update_list(now, slot, None, UnlistReason::Unreachable);
-        if let Some(EndpointEntry { internal, .. }) = self.entries.slots.cold(slot).endpoints[family] {
-            self.outcomes.record_for_owner(now, internal.ip, outcome, internal.port.get(), None);
+        if let Some(endpoint) = self.entries.cold(slot).endpoints[family] {
+            let addr = endpoint.internal;
+            self.outcomes.record_for_owner(now, addr.ip, outcome, addr.port.get(), None);
         }
         outcome
     }
 
-    /// Number of times an endpoint has returned for its check. Repetitions sooner than [`RETURN_AFTER`] do not count.
-    fn count_return(&mut self, now: Instant, slot: SlotIndex, family: Family) -> u8 {
-        let now = self.entries.wheel.tick(now);
-        let attempts = &mut self.entries.slots.cold_mut(slot).check_attempts[family];
-        let attempts = attempts.get_or_insert(CheckAttempts { last: now, returns: 0 });
-        if now >= attempts.last.plus(RETURN_AFTER) {
-            attempts.last = now;
-            attempts.returns = attempts.returns.saturating_add(1);
+    /// Handles the result of a check that was requested by [`Event::Check`](super::Event::Check).
+    pub fn handle_check(&mut self, now: Instant, target: CheckTarget, result: CheckResult) {
+        let (waiters, result) = self.checks.handle_result(now, target, result);
+        for waiter in waiters {
+            for family in Family::ALL {
+                if self.entries.contains(waiter) && self.entries.check_target(waiter.slot, family) == Some(target) {
+                    self.apply_check(now, waiter.slot, family, target, result);
+                }
+            }
         }
-        attempts.returns
     }
 
     /// When the check failed because of which a server was refused with this outcome. Further registrations do not cause another
@@ -93,10 +84,7 @@ impl Registry {
             return None;
         };
         let addr = SocketAddr::new(ip.to_canonical(), refused.port?);
-        let times = |kind| {
-            let target = CheckTarget { addr, kind };
-            self.checks.failed_check_times(&self.entries.wheel, &self.config.checks, &target)
-        };
+        let times = |kind| self.checks.failed_check_times(&CheckTarget { addr, kind });
         let queries = Protocol::ALL.iter().copied().map(CheckKind::Query);
         std::iter::once(CheckKind::Connect).chain(queries).filter_map(times).max_by_key(|times| times.failed_at)
     }
@@ -105,15 +93,13 @@ impl Registry {
     pub(super) fn renew_checks(&mut self, now: Instant, slot: SlotIndex) {
         for family in Family::ALL {
             // The node that hears a server repeats its checks.
-            let is_listed = self.entries.slots.hot(slot).states[family] == EndpointState::Listed
-                && !self.entries.slots.cold(slot).replica.is_remote[family];
-            let Some(target) = self.check_target(slot, family).filter(|_| is_listed) else { continue };
-            let waiter = self.entries.slots.key(slot);
-            if let CheckStatus::Known(_) =
-                self.checks.request(now, &self.entries.wheel, &self.config.checks, target, (Some(waiter), 0))
+            let is_local = self.entries.local_endpoint(slot, family).is_some();
+            let Some(target) = self.entries.check_target(slot, family).filter(|_| is_local) else { continue };
+            let waiter = Some(self.entries.key(slot));
+            if let CheckStatus::Known(_) = self.checks.request(now, target, (waiter, 0))
                 && let Some(until) = self.checks.valid_until(&target)
             {
-                self.entries.wheel.schedule(slot, until);
+                self.entries.schedule(slot, until);
             }
         }
     }
@@ -127,25 +113,38 @@ impl Registry {
         target: CheckTarget,
         result: CheckResult,
     ) {
-        if result == CheckResult::Unknown {
-            return self.postpone_check(now, slot, family);
+        let before = self.entries.state(slot, family);
+        let outcome = if result == CheckResult::Unknown {
+            // A listed endpoint stays listed and is checked again soon. Another one is checked with its next registration, whether
+            // or not that has changed.
+            if before == EndpointState::Listed {
+                let retry = self.clock.deadline(now, self.config.checks.retry);
+                return self.entries.schedule(slot, retry);
+            }
+            self.entries.forget_fingerprint(slot, family);
+            Some(RegistrationOutcome::CheckBusy)
+        } else {
+            self.entries.set_result(slot, family, result);
+            if let CheckResult::Reachable(_) = result {
+                self.prove_by_check(slot, family, target);
+            }
+            self.update_list(now, slot, None, UnlistReason::Unreachable);
+            match self.entries.state(slot, family) {
+                EndpointState::Listed => {
+                    let until = self.checks.valid_until(&target);
+                    until.into_iter().for_each(|until| self.entries.schedule(slot, until));
+                    (before != EndpointState::Listed).then_some(RegistrationOutcome::Listed)
+                }
+                after => (before != after).then(|| self.checks.failure(self.entries.check_target(slot, family))),
+            }
+        };
+        if let (Some(outcome), Some(endpoint)) = (outcome, self.entries.cold(slot).endpoints[family]) {
+            let addr = endpoint.internal;
+            self.outcomes.record(now, addr.ip, outcome, Some(addr.port.get()), None);
         }
-        let before = self.entries.slots.hot(slot).states[family];
-        self.set_state(slot, family, result);
-        if let CheckResult::Reachable(_) = result {
-            self.prove_by_check(slot, family, target);
+        if result != CheckResult::Unknown {
+            self.yield_to_displaced(now, slot, PerFamily::default());
         }
-        self.update_list(now, slot, None, UnlistReason::Unreachable);
-        let after = self.entries.slots.hot(slot).states[family];
-        if let (EndpointState::Listed, Some(until)) = (after, self.checks.valid_until(&target)) {
-            self.entries.wheel.schedule(slot, until);
-        }
-        if before != after {
-            let is_listed = after == EndpointState::Listed;
-            let outcome = if is_listed { RegistrationOutcome::Listed } else { self.failed_check(slot, family) };
-            self.record_check(now, slot, family, outcome);
-        }
-        self.yield_to_displaced(now, slot, PerFamily::default());
     }
 
     /// Handles a reply of a registered server to a query that was no check, at the address that the list shows. For a server that
@@ -156,14 +155,14 @@ impl Registry {
     pub fn handle_reply(&mut self, now: Instant, id: PublicId, listed: SocketAddr) {
         let Some(port) = NonZeroU16::new(listed.port()) else { return };
         let key = (Addr { ip: listed.ip().to_canonical(), port }, Transport::Udp);
-        let Some(slot) = self.entries.slots.at_endpoint(key) else { return };
+        let Some(slot) = self.entries.at_endpoint(key) else { return };
         let family = Family::of(key.0.ip);
-        let cold = self.entries.slots.cold(slot);
+        let cold = self.entries.cold(slot);
         let (Some(method), Some(endpoint)) = (cold.check, cold.endpoints[family]) else { return };
         let is_decided_here = cold.server.public_id == id && !cold.replica.is_remote[family];
-        if is_decided_here && self.check_target(slot, family).is_none() {
+        if is_decided_here && self.entries.check_target(slot, family).is_none() {
             let target = method.target(endpoint.internal);
-            self.checks.vouch(now, &self.entries.wheel, target);
+            self.checks.vouch(now, target);
             self.prove_by_check(slot, family, target);
         }
     }
@@ -171,67 +170,25 @@ impl Registry {
     /// Records that a server has replied to its check, unless the reply may be that of another server: of the one that it has
     /// displaced, or of one that named the same port for queries before.
     fn prove_by_check(&mut self, slot: SlotIndex, family: Family, target: CheckTarget) {
-        let cold = self.entries.slots.cold(slot);
-        let key = self.entries.slots.key(slot);
+        let cold = self.entries.cold(slot);
+        let key = self.entries.key(slot);
         let is_own_port =
             cold.endpoints[family].is_some_and(|endpoint| endpoint.internal.port.get() == target.addr.port());
-        let slots = &self.entries.slots;
-        if cold.displaced.is_none()
-            && (is_own_port || self.checks.claim_target(&target, key, |key| slots.contains(key)))
-        {
+        let is_own = |registry: &mut Self| {
+            is_own_port || registry.checks.claim_target(&target, key, |key| registry.entries.contains(key))
+        };
+        if cold.displaced.is_none() && is_own(self) {
             self.prove(slot);
         }
     }
 
-    /// Handles a check that could not be made. A listed endpoint stays listed and is checked again soon; another one is
-    /// checked with its next registration, whether or not that has changed.
-    fn postpone_check(&mut self, now: Instant, slot: SlotIndex, family: Family) {
-        let retry = self.entries.wheel.deadline(now, self.config.checks.retry);
-        let hot = self.entries.slots.hot_mut(slot);
-        if hot.states[family] == EndpointState::Listed {
-            return self.entries.wheel.schedule(slot, retry);
-        }
-        hot.fingerprints[family] = 0;
-        self.record_check(now, slot, family, RegistrationOutcome::CheckBusy);
-    }
-
-    /// The outcome of an endpoint whose check failed.
-    pub(super) fn failed_check(&self, slot: SlotIndex, family: Family) -> RegistrationOutcome {
-        match self.check_target(slot, family) {
-            Some(target) if self.checks.was_refused(&target) => RegistrationOutcome::PortClosed,
-            _ => RegistrationOutcome::Unreachable,
+    /// Records that a server has replied, so that it does not give way any more.
+    pub(super) fn prove(&mut self, slot: SlotIndex) {
+        let is_news = self.entries.set_evidence(slot, Evidence::Proven);
+        let cold = self.entries.cold(slot);
+        // The other nodes of a cluster must know before the server is replaced at one of them.
+        if is_news && cold.position.is_some() {
+            self.replication.note_change(cold.server.public_id());
         }
     }
-
-    fn record_check(&mut self, now: Instant, slot: SlotIndex, family: Family, outcome: RegistrationOutcome) {
-        if let Some(EndpointEntry { internal, .. }) = self.entries.slots.cold(slot).endpoints[family] {
-            self.outcomes.record(now, internal.ip, outcome, Some(internal.port.get()), None);
-        }
-    }
-
-    fn set_state(&mut self, slot: SlotIndex, family: Family, result: CheckResult) {
-        let state = match result {
-            CheckResult::Reachable(latency) => {
-                self.entries.slots.cold(slot).server.set_latency(latency);
-                EndpointState::Listed
-            }
-            CheckResult::Unreachable | CheckResult::Refused => EndpointState::Unreachable,
-            CheckResult::Unknown => return,
-        };
-        self.entries.slots.hot_mut(slot).states[family] = state;
-    }
-
-    /// The target of the check of an endpoint, if it is to be checked.
-    pub(super) fn check_target(&self, slot: SlotIndex, family: Family) -> Option<CheckTarget> {
-        check_target(&self.entries.slots, &self.config, slot, family)
-    }
-}
-
-/// The target of the check of an endpoint, if it is to be checked.
-pub(super) fn check_target(slots: &Slots, config: &Config, slot: SlotIndex, family: Family) -> Option<CheckTarget> {
-    let cold = slots.get(slot)?;
-    let endpoint = cold.endpoints[family]?;
-    let method = cold.check?;
-    let is_checked = config.checks.enabled && !config.checks.exempt.contains(endpoint.internal.ip);
-    is_checked.then(|| method.target(endpoint.internal))
 }

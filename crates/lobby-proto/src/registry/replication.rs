@@ -8,23 +8,21 @@
 //! A refresh does nothing for the cluster: renewed leases are collected by a sweep over all entries
 //! ([`Registry::take_renewals`]). Without a cluster, nothing of this is allocated.
 
-mod apply;
 mod outgoing;
 
-pub use apply::{ApplyMode, ApplyOutcome, Removal};
 pub use outgoing::{LeaseRenewal, LocalChange};
 
 use super::{
-    Registry,
+    Entries,
     tombstones::{REORDERING_TIME, Tombstones},
 };
 use crate::{
-    ListingOrigin, PublicId,
+    Config, ListingOrigin, PublicId, UnlistReason,
     doors::Door,
-    entry::{EndpointState, Family, PerFamily},
+    entry::{ColdEntry, Family},
     hash::{KeyedHash, KeyedMap},
     index::SlotIndex,
-    wheel::Tick,
+    wheel::{Clock, Tick},
 };
 use outgoing::Outgoing;
 use rallypoint_wire::lobby::{ListId, ServerId};
@@ -32,6 +30,7 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 use std::{
     hash::Hasher,
     net::SocketAddr,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -77,11 +76,14 @@ pub struct ReplicatedEndpoint {
     pub deadline: Instant,
 }
 
-/// The state of a registry that is a node of a cluster.
+/// What a registry that is a node of a cluster reports to the other nodes, and knows of them. Without a cluster it is empty, and
+/// nothing is reported.
 #[derive(Debug)]
 pub(super) struct Replication {
-    /// Key of the stand-ins for server IDs that only other nodes know.
-    stand_in_key: [u8; 16],
+    config: Arc<Config>,
+    clock: Clock,
+    /// Key of the stand-ins for server IDs that only other nodes know; `None` without a cluster.
+    stand_in_key: Option<[u8; 16]>,
     by_public_id: KeyedMap<PublicId, SlotIndex>,
     /// Servers that have just unregistered, at any node.
     tombstones: Tombstones<PublicId>,
@@ -96,10 +98,69 @@ pub(super) struct Replication {
 }
 
 impl Replication {
-    /// Remembers that a server has unregistered.
-    fn remember_departure(&mut self, now: Instant, id: PublicId) {
-        if self.departures.queued() < MAX_DEPARTURES {
-            self.departures.insert(now, id);
+    pub fn new(config: &Arc<Config>, keyed: KeyedHash, clock: Clock) -> Self {
+        Self {
+            config: Arc::clone(config),
+            clock,
+            stand_in_key: None,
+            by_public_id: keyed.map(),
+            tombstones: Tombstones::new(keyed, REORDERING_TIME),
+            departures: Tombstones::new(keyed, config.lease + DEPARTURE_MARGIN),
+            outgoing: Outgoing::new(keyed),
+            remote_deadline: Tick::default(),
+            is_applying: false,
+        }
+    }
+
+    /// Makes the registry a node of a cluster, which reports all its servers.
+    pub fn enable(&mut self, now: Instant, stand_in_key: [u8; 16], entries: &Entries) {
+        self.stand_in_key = Some(stand_in_key);
+        self.remote_deadline = self.clock.deadline(now, self.config.lease);
+        for (slot, entry) in entries.iter() {
+            let id = entry.server.public_id();
+            self.index(slot, id);
+            self.report(id);
+        }
+    }
+
+    pub fn is_enabled(&self) -> bool {
+        self.stand_in_key.is_some()
+    }
+
+    pub fn set_config(&mut self, config: &Arc<Config>) {
+        self.config = Arc::clone(config);
+    }
+
+    /// Sets when remote endpoints expire.
+    pub fn set_remote_deadline(&mut self, at: Instant) {
+        self.remote_deadline = self.clock.tick(at);
+    }
+
+    /// When remote endpoints expire.
+    pub fn remote_deadline(&self) -> Tick {
+        self.remote_deadline
+    }
+
+    /// The time until which an endpoint whose local lease has ended is held, because the store may know a later one.
+    pub fn holds_until(&self, now: Instant) -> Option<Tick> {
+        (self.is_enabled() && self.remote_deadline > self.clock.tick(now)).then_some(self.remote_deadline)
+    }
+
+    /// The public IDs of all entries.
+    pub fn ids(&self) -> impl Iterator<Item = PublicId> {
+        self.by_public_id.keys().copied()
+    }
+
+    /// The entry of a server.
+    pub fn find(&self, id: PublicId) -> Option<SlotIndex> {
+        self.by_public_id.get(&id).copied()
+    }
+
+    /// Adds a new entry.
+    pub fn index(&mut self, slot: SlotIndex, id: PublicId) {
+        if self.is_enabled() {
+            self.by_public_id.insert(id, slot);
+            self.departures.remove(id);
         }
     }
 
@@ -109,113 +170,193 @@ impl Replication {
     }
 
     /// The ID under which an entry of another node is kept. It cannot be guessed: its owner could remove the server.
-    fn stand_in_id(&self, id: PublicId) -> ServerId {
-        let mut hasher = SipHasher24::new_with_key(&self.stand_in_key);
+    pub fn stand_in_id(&self, id: PublicId) -> Option<ServerId> {
+        let mut hasher = SipHasher24::new_with_key(&self.stand_in_key?);
         hasher.write(id.as_bytes());
-        ServerId::from_bytes(hasher.finish128().as_bytes())
-    }
-}
-
-impl Registry {
-    /// Makes the registry a node of a cluster. The key must be unpredictable, and need not be the same at the next start.
-    /// Intended for an empty registry.
-    pub fn enable_replication(&mut self, now: Instant, stand_in_key: [u8; 16]) {
-        let keyed = KeyedHash::new(self.keys.tables);
-        self.replication = Some(Box::new(Replication {
-            stand_in_key,
-            by_public_id: keyed.map(),
-            tombstones: Tombstones::new(keyed, REORDERING_TIME),
-            departures: Tombstones::new(keyed, self.config.lease + DEPARTURE_MARGIN),
-            outgoing: Outgoing::new(keyed),
-            remote_deadline: self.entries.wheel.deadline(now, self.config.lease),
-            is_applying: false,
-        }));
-        for slot in SlotIndex::FIRST.until(self.entries.slots.end()) {
-            if self.entries.slots.get(slot).is_some() {
-                self.index_public_id(slot);
-                self.note_change(slot);
-            }
-        }
-    }
-
-    /// Sets when remote endpoints expire: the caller moves this ahead as long as it is in contact with the store.
-    pub fn set_remote_deadline(&mut self, at: Instant) {
-        if let Some(replication) = &mut self.replication {
-            replication.remote_deadline = self.entries.wheel.tick(at);
-        }
-    }
-
-    /// When remote endpoints expire.
-    pub(super) fn remote_deadline(&self) -> Tick {
-        self.replication.as_ref().map(|replication| replication.remote_deadline).unwrap_or_default()
-    }
-
-    /// The public IDs of all servers that have a remote endpoint or a listed local one.
-    pub fn replicated_ids(&self) -> impl Iterator<Item = PublicId> {
-        let replication = self.replication.iter();
-        replication.flat_map(|replication| replication.by_public_id.keys().copied())
-    }
-
-    /// The entry of a server, by its own ID or, if only other nodes heard it so far, by its public ID.
-    pub(super) fn find_or_adopt(&mut self, id: ServerId) -> Option<SlotIndex> {
-        let known = self.entries.slots.find(id);
-        if known.is_some() || self.replication.is_none() {
-            return known;
-        }
-        let public_id = self.public_id(id);
-        let slot = *self.replication.as_ref()?.by_public_id.get(&public_id)?;
-        self.entries.slots.set_id(slot, id);
-        self.entries.slots.cold_mut(slot).replica.has_stand_in_id = false;
-        Some(slot)
-    }
-
-    /// Adds a new entry to the index of public IDs.
-    pub(super) fn index_public_id(&mut self, slot: SlotIndex) {
-        if let Some(replication) = &mut self.replication {
-            let id = self.entries.slots.cold(slot).server.public_id();
-            replication.by_public_id.insert(id, slot);
-            replication.departures.remove(id);
-        }
+        Some(ServerId::from_bytes(hasher.finish128().as_bytes()))
     }
 
     /// Whether a server has just unregistered at another node (L11).
-    pub(super) fn is_unregistered_elsewhere(&self, now: Instant, id: ServerId) -> bool {
-        let tombstones = self.replication.as_ref().map(|replication| &replication.tombstones);
-        tombstones.is_some_and(|tombstones| tombstones.len() > 0 && tombstones.contains(now, self.public_id(id)))
+    pub fn is_buried(&self, now: Instant, id: PublicId) -> bool {
+        self.tombstones.contains(now, id)
     }
 
-    pub(super) fn forget_replicated_tombstones(&mut self, now: Instant) {
-        if let Some(replication) = &mut self.replication {
-            replication.tombstones.forget_expired(now);
-            replication.departures.forget_expired(now);
+    /// Records that a server has unregistered at another node.
+    pub fn bury(&mut self, now: Instant, id: PublicId) {
+        self.tombstones.insert(now, id);
+        self.remember_departure(now, id);
+    }
+
+    fn remember_departure(&mut self, now: Instant, id: PublicId) {
+        if self.departures.queued() < MAX_DEPARTURES {
+            self.departures.insert(now, id);
         }
     }
 
-    /// Whether a listed endpoint whose local lease has ended stays because the store may know a later one. It is remote from
-    /// now on.
-    pub(super) fn is_held_by_cluster(&mut self, slot: SlotIndex, family: Family, reached: Tick) -> bool {
-        let Some(replication) = &self.replication else { return false };
-        let deadline = replication.remote_deadline;
-        let hot = self.entries.slots.hot_mut(slot);
-        if deadline <= reached || hot.states[family] != EndpointState::Listed {
-            return false;
+    pub fn forget_expired(&mut self, now: Instant) {
+        self.tombstones.forget_expired(now);
+        self.departures.forget_expired(now);
+    }
+
+    /// Sets whether changes are those of other nodes, which are not reported back. Returns what it was before.
+    pub fn set_applying(&mut self, is_applying: bool) -> bool {
+        std::mem::replace(&mut self.is_applying, is_applying)
+    }
+
+    fn report_as(&mut self, id: PublicId, removal: Option<(UnlistReason, Instant)>) {
+        if self.is_enabled() {
+            self.outgoing.note(id, removal, &self.by_public_id);
         }
-        hot.deadlines[family] = deadline;
-        // The next registration is processed in full, and makes the endpoint local again.
-        hot.fingerprints[family] = 0;
-        self.entries.slots.cold_mut(slot).replica.is_remote[family] = true;
+    }
+
+    /// Reports the state of a server if this node heard it, or else has the store's state of it read again.
+    pub fn report(&mut self, id: PublicId) {
+        self.report_as(id, None);
+    }
+
+    /// Reports that a listed server has changed, unless other nodes know it.
+    pub fn note_change(&mut self, id: PublicId) {
+        if !self.is_applying {
+            self.report(id);
+        }
+    }
+
+    /// Reports the current state of a server again, if this node heard it.
+    pub fn report_local(&mut self, entries: &Entries, id: PublicId) {
+        let slot = self.find(id);
+        let is_local = |slot| Family::ALL.into_iter().any(|family| entries.local_endpoint(slot, family).is_some());
+        if slot.is_some_and(is_local) {
+            self.report(id);
+        }
+    }
+
+    /// Reports that an entry has left the list, unless other nodes know it.
+    pub fn note_removal(&mut self, now: Instant, entry: &ColdEntry, reason: UnlistReason) {
+        let is_heard = |family| entry.endpoints[family].is_some() && !entry.replica.is_remote[family];
+        let is_reported = match reason {
+            _ if self.is_applying || !self.is_enabled() => false,
+            // The owner, or a new server at the same endpoint, has contacted this node.
+            UnlistReason::Unregistered | UnlistReason::Replaced | UnlistReason::Contested => true,
+            UnlistReason::Moved
+            | UnlistReason::Unreachable
+            | UnlistReason::Banned
+            | UnlistReason::Unwatched
+            | UnlistReason::Evicted => Family::ALL.into_iter().any(is_heard),
+            // The store decides about leases.
+            UnlistReason::Expired => false,
+        };
+        if is_reported {
+            let id = entry.server.public_id();
+            if reason == UnlistReason::Unregistered {
+                self.remember_departure(now, id);
+            }
+            self.report_as(id, Some((reason, now + self.config.lease)));
+        }
+    }
+
+    /// Reports that a server without an entry here has unregistered.
+    pub fn note_unregistered(&mut self, now: Instant, id: PublicId) {
+        self.report_as(id, Some((UnlistReason::Unregistered, now + self.config.lease)));
+    }
+
+    /// Reports again that a server has unregistered, if it has and is not known to have registered since: the store still has
+    /// it, because it was restored from a backup. If it has registered later than that, the store keeps it, and this node gets
+    /// its state.
+    pub fn report_departure(&mut self, now: Instant, id: PublicId) -> bool {
+        let Some(at) = self.departures.unregistered_at(now, id) else { return false };
+        self.report_as(id, Some((UnlistReason::Unregistered, at + self.config.lease)));
         true
     }
 
-    /// The listed endpoints that this node heard within their leases.
-    fn live_local_endpoints(&self, now: Instant, slot: SlotIndex) -> PerFamily<bool> {
-        let reached = self.entries.wheel.tick(now);
-        let hot = self.entries.slots.hot(slot);
-        let cold = self.entries.slots.cold(slot);
-        PerFamily::from_fn(|family| {
-            hot.states[family] == EndpointState::Listed
-                && !cold.replica.is_remote[family]
-                && hot.deadlines[family] > reached
-        })
+    /// Whether a change of a server has not been taken yet. It is later than anything that the store can tell about the server.
+    pub fn is_unreported(&self, id: PublicId) -> bool {
+        self.outgoing.contains(id)
+    }
+
+    /// Whether there are changes to report.
+    pub fn has_changes(&self) -> bool {
+        !self.outgoing.is_empty()
+    }
+
+    /// Takes changes that have not been reported, at most `max` of them, in the order in which they began.
+    pub fn take_changes(&mut self, entries: &Entries, max: usize) -> Vec<LocalChange> {
+        let find = |id| self.by_public_id.get(&id).copied();
+        std::iter::from_fn(|| self.outgoing.take_change(entries, self.clock, find)).take(max).collect()
+    }
+
+    /// Takes renewed leases in a sweep over all slots: see [`Registry::take_renewals`](super::Registry::take_renewals).
+    pub fn take_renewals(
+        &mut self,
+        entries: &Entries,
+        steps: usize,
+        min: usize,
+        renewals: &mut Vec<LeaseRenewal>,
+    ) -> bool {
+        !self.is_enabled() || self.outgoing.take_renewals(entries, self.clock, steps, min, renewals)
+    }
+
+    /// Makes the next sweep report all leases.
+    pub fn report_all_leases(&mut self) {
+        self.outgoing.report_all_leases();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        registry::entries::tests::{entries, entry_at},
+        registry::replication::outgoing::LocalChange,
+    };
+
+    /// A node that has one server, whose listing it has reported.
+    fn node() -> (Replication, Entries, SlotIndex, Instant) {
+        let (mut entries, clock, now) = entries();
+        let slot = entry_at(&mut entries, now, 1);
+        let mut replication = Replication::new(&Arc::default(), KeyedHash::new(7), clock);
+        replication.enable(now, [7; 16], &entries);
+        assert_eq!(replication.take_changes(&entries, 9).len(), 1);
+        (replication, entries, slot, now)
+    }
+
+    #[test]
+    fn without_a_cluster_nothing_is_reported() {
+        let (entries, clock, now) = entries();
+        let mut replication = Replication::new(&Arc::default(), KeyedHash::new(7), clock);
+        let id = PublicId::from_bytes([7; 16]);
+        replication.note_change(id);
+        replication.note_unregistered(now, id);
+        assert!(!replication.has_changes() && replication.take_changes(&entries, 9).is_empty());
+        assert_eq!(
+            (replication.find(id), replication.stand_in_id(id), replication.holds_until(now)),
+            (None, None, None)
+        );
+    }
+
+    #[test]
+    fn changes_of_other_nodes_are_not_reported_back() {
+        let (mut replication, entries, slot, now) = node();
+        let entry = entries.cold(slot);
+        let id = entry.server.public_id();
+        assert!(!replication.set_applying(true));
+        replication.note_change(id);
+        replication.note_removal(now, entry, UnlistReason::Unregistered);
+        assert!(!replication.has_changes());
+        assert!(replication.set_applying(false));
+        replication.note_change(id);
+        assert!(replication.is_unreported(id));
+    }
+
+    #[test]
+    fn the_store_decides_about_leases_and_the_owner_about_unregistrations() {
+        let (mut replication, entries, slot, now) = node();
+        let entry = entries.cold(slot);
+        replication.note_removal(now, entry, UnlistReason::Expired);
+        assert!(!replication.has_changes());
+        replication.note_removal(now, entry, UnlistReason::Unregistered);
+        replication.forget(entry.server.public_id());
+        let changes = replication.take_changes(&entries, 9);
+        assert!(matches!(changes[..], [LocalChange::Remove { reason: UnlistReason::Unregistered, .. }]), "{changes:?}");
+        assert!(replication.report_departure(now, entry.server.public_id()), "a store restored from a backup has it");
     }
 }

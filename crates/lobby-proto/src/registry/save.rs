@@ -12,13 +12,12 @@
 //!
 //! Server IDs are secrets, so the file must not be readable by others.
 
-use super::{Evidence, Registry, capacity::SpaceRequest, eviction::Victims, evidence::KNOWN_FOR};
+use super::{Evidence, Registry, entries::MIN_LEASE};
 use crate::{
     ListedServer, ListingOrigin,
     doors::Door,
-    entry::{Addr, CheckMethod, ColdEntry, EndpointEntry, EndpointState, Family, PerFamily},
+    entry::{Addr, ColdEntry, EndpointEntry, Family, PerFamily},
     index::SlotIndex,
-    listed_server::BlockSize,
 };
 use rallypoint_wire::{
     DecodeError, Reader, Writer,
@@ -28,7 +27,6 @@ use std::{
     fmt,
     net::{IpAddr, Ipv6Addr},
     num::NonZeroU16,
-    sync::Arc,
     time::{Duration, Instant},
 };
 use thiserror::Error;
@@ -42,10 +40,6 @@ const ORIGIN_SHIFT: u8 = 6;
 /// Position of the door in that byte, and its bits.
 const DOOR_SHIFT: u8 = 2;
 const DOOR_BITS: u8 = 0b1111;
-
-/// Minimum lease of a restored server. However little was left of its lease, a server has the chance to refresh: servers do
-/// so every 30 seconds.
-pub(super) const MIN_LEASE: Duration = Duration::from_secs(35);
 
 /// Number of bytes after which a step ends: those of some thousand usual servers. Registrations can have 64 kB each.
 const MAX_STEP: usize = 1 << 20;
@@ -131,39 +125,39 @@ impl Registry {
     /// Writes the next servers, at most `count` of them and about 1 MiB. Returns whether all are written.
     pub fn save_next(&self, now: Instant, writer: &mut SaveFileWriter, count: u32) -> bool {
         let before = writer.bytes.len();
-        let mut end = writer.next.plus(count).min(self.entries.slots.end());
+        let mut end = writer.next.plus(count).min(self.entries.end());
         for slot in writer.next.until(end) {
             if writer.bytes.len() - before >= MAX_STEP {
                 end = slot;
                 break;
             }
             // A server of which only other nodes know the ID is loaded from them again.
-            if self.entries.slots.get(slot).is_some_and(|cold| cold.position.is_some() && !cold.replica.has_stand_in_id)
-            {
+            let is_saved = |cold: &ColdEntry| cold.position.is_some() && !cold.replica.has_stand_in_id;
+            if self.entries.get(slot).is_some_and(is_saved) {
                 self.save_entry(now, slot, &mut Writer::new(&mut writer.bytes));
             }
         }
         writer.next = end;
-        end == self.entries.slots.end()
+        end == self.entries.end()
     }
 
     fn save_entry(&self, now: Instant, slot: SlotIndex, writer: &mut Writer<'_>) {
-        let hot = self.entries.slots.hot(slot);
-        let cold = self.entries.slots.cold(slot);
-        let age = now.saturating_duration_since(cold.server.since).as_secs();
+        let hot = self.entries.hot(slot);
+        let server = &self.entries.cold(slot).server;
+        let age = now.saturating_duration_since(server.since).as_secs();
         writer.bytes(hot.id.expose());
-        writer.bytes(cold.server.list_id.as_bytes());
+        writer.bytes(server.list_id.as_bytes());
         writer.u32_be(u32::try_from(age).unwrap_or(u32::MAX));
         // A block begins with its own length.
-        writer.bytes(&cold.server.block);
-        let listed = |family: Family| cold.endpoints[family].filter(|_| hot.states[family] == EndpointState::Listed);
-        let endpoints = || Family::ALL.into_iter().filter_map(|family| Some((family, listed(family)?)));
-        let door = cold.server.door.map_or(0, |door| door.code);
-        writer.u8(endpoints().count() as u8 | door << DOOR_SHIFT | (cold.server.origin as u8) << ORIGIN_SHIFT);
+        writer.bytes(&server.block);
+        let listed = |family| Some((family, self.entries.listed_endpoint(slot, family)?));
+        let endpoints = || Family::ALL.into_iter().filter_map(listed);
+        let door = server.door.map_or(0, |door| door.code);
+        writer.u8(endpoints().count() as u8 | door << DOOR_SHIFT | (server.origin as u8) << ORIGIN_SHIFT);
         for (family, EndpointEntry { internal, external }) in endpoints() {
             emit_addr(internal, writer);
             emit_addr(external, writer);
-            let left = self.entries.wheel.instant(hot.deadlines[family]).saturating_duration_since(now);
+            let left = self.clock.instant(hot.deadlines[family]).saturating_duration_since(now);
             writer.u32_be(u32::try_from(left.as_millis()).unwrap_or(u32::MAX));
         }
     }
@@ -182,73 +176,41 @@ impl Registry {
         }
         // The file is parsed twice, so that a million servers need not be in memory besides the registry.
         let mut reader = Reader::new(body);
-        let before = self.entries.slots.len();
-        let events = std::mem::take(&mut self.lists.events);
+        let before = self.entries.len();
+        self.lists.begin_restore();
         while let Ok(Some(saved)) = SavedServer::parse(&mut reader) {
             self.restore_entry(now, &saved);
         }
-        self.lists.events = events;
-        self.publish(now);
-        self.admission.seen.note_restored(self.entries.wheel.deadline(now, KNOWN_FOR));
-        Ok(self.entries.slots.len() - before)
+        self.lists.end_restore(now);
+        self.admission.note_restored(now);
+        Ok(self.entries.len() - before)
     }
 
     fn restore_entry(&mut self, now: Instant, saved: &SavedServer<'_>) {
+        let public_id = self.public_id(saved.id);
+        let since = now.checked_sub(saved.age).unwrap_or(now);
+        let server = ListedServer::new(public_id, saved.list_id, since, &saved.block);
+        let entry = ColdEntry::new(server.with_origin(saved.origin, saved.door), Evidence::Known, self.clock.tick(now));
         let endpoints = || saved.endpoints.iter().flatten();
-        let transport = saved.block.transport;
-        let block = &mut self.lists.block;
-        block.clear();
-        saved.block.emit(block);
-        let size = BlockSize::of(block);
-        let is_taken =
-            |endpoint: &EndpointEntry| self.entries.slots.at_endpoint((endpoint.external, transport)).is_some();
-        let is_full = |endpoint: &EndpointEntry| {
-            let source = saved.origin.is_charged().then_some(endpoint.internal.ip);
-            let request = SpaceRequest {
-                source,
-                size,
-                evidence: Some(Evidence::Known),
-                ..SpaceRequest::new((endpoint.external, transport), saved.list_id)
-            };
-            self.find_cap_reached(&request, &Victims::default()).is_some()
+        let is_refused = |endpoint: &EndpointEntry| {
+            self.entries.at_endpoint((endpoint.external, entry.transport)).is_some()
+                || !self.admission.has_room_at(&self.entries, endpoint, &entry.server, Evidence::Known)
         };
-        if self.entries.slots.find(saved.id).is_some()
-            || endpoints().any(|(endpoint, _)| is_taken(endpoint))
-            || endpoints().any(|(endpoint, _)| is_full(endpoint))
-        {
+        if self.entries.find(saved.id).is_some() || endpoints().any(|(endpoint, _)| is_refused(endpoint)) {
             return;
         }
-        let slot = self.insert_saved(now, saved);
+        let slot = self.entries.insert(now, None, saved.id, entry);
+        self.replication.index(slot, public_id);
         for &(endpoint, left) in endpoints() {
-            let family = Family::of(endpoint.internal.ip);
-            let deadline = self.entries.wheel.deadline(now, left.clamp(MIN_LEASE, self.config.lease.max(MIN_LEASE)));
-            self.entries.slots.bind((endpoint.external, transport), slot);
-            self.charge_endpoint(slot, endpoint.internal.ip);
-            self.entries.slots.cold_mut(slot).endpoints[family] = Some(endpoint);
-            let hot = self.entries.slots.hot_mut(slot);
-            hot.states[family] = EndpointState::Listed;
-            hot.deadlines[family] = deadline;
-            self.entries.wheel.schedule(slot, deadline);
-            if let Some(target) = self.check_target(slot, family) {
-                self.checks.vouch(now, &self.entries.wheel, target);
+            let deadline = self.clock.deadline(now, left.clamp(MIN_LEASE, self.config.lease.max(MIN_LEASE)));
+            self.entries.add_listed(slot, endpoint, false, deadline);
+            if let Some(target) = self.entries.check_target(slot, Family::of(endpoint.internal.ip)) {
+                self.checks.vouch(now, target);
                 // It was listed, so it had replied to a check.
                 self.prove(slot);
             }
         }
         self.review_entry(now, slot);
-    }
-
-    /// Creates the entry of a saved server, whose block is in the buffer, without its endpoints.
-    fn insert_saved(&mut self, now: Instant, saved: &SavedServer<'_>) -> SlotIndex {
-        let since = now.checked_sub(saved.age).unwrap_or(now);
-        let server = ListedServer::new(self.public_id(saved.id), saved.list_id, since, &self.lists.block);
-        let server = server.with_origin(saved.origin, saved.door);
-        let transport = saved.block.transport;
-        let check = CheckMethod::for_server(transport, saved.block.table.get(b"x-query"));
-        let check = check.filter(|_| saved.origin == ListingOrigin::Registered);
-        let evidence = if saved.origin == ListingOrigin::Registered { Evidence::Known } else { Evidence::Proven };
-        let cold = ColdEntry::new(transport, check, Arc::new(server), self.entries.wheel.tick(now));
-        self.add_entry(None, saved.id, ColdEntry { evidence, ..cold })
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::{AdminError, Lifts};
 use crate::cluster::{BanChange, OperatorDecision};
-use rallypoint_lobby_proto::{Ban, BanList, BanSubject};
+use rallypoint_lobby_proto::{Ban, BanSubject};
 use serde::{Deserialize, Serialize};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A ban with its ID.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -70,11 +70,6 @@ impl AdminRecord {
 
     /// Maximum number of bans, and of notes.
     pub const MAX: usize = 10_000;
-
-    /// The bans as the registry checks them.
-    pub(crate) fn ban_list(&self) -> BanList {
-        BanList::new(self.bans.iter().map(|stored| stored.ban.clone()), Instant::now(), SystemTime::now())
-    }
 
     /// Removes bans that have ended, and forgets those that were lifted long ago.
     pub(super) fn remove_ended(&mut self, now: SystemTime) {

@@ -4,8 +4,8 @@ use super::{event_batches::LobbyEvents, thread::LobbyThread};
 use crate::{CheckCoordinator, NodeOutcome};
 use arc_swap::ArcSwap;
 use rallypoint_lobby_proto::{
-    BanList, Config, ListSnapshot, ProbedOutcome, ProbedServer, PublicId, RecentOutcome, RegistrationOutcome, Registry,
-    RegistryConfigError, RegistryStats,
+    Config, ListSnapshot, ProbedOutcome, ProbedServer, PublicId, RecentOutcome, RegistrationOutcome, Registry,
+    RegistryConfigError, RegistryStats, UnlistReason,
 };
 use rallypoint_udp::EventLoopHandle;
 use std::{
@@ -19,7 +19,7 @@ use tokio::sync::{broadcast, watch};
 /// Runs commands on the lobby thread, which owns the registry. Clones refer to the same thread and do not keep it running.
 #[derive(Clone, Debug)]
 pub(crate) struct RegistryHandle {
-    pub(super) commands: EventLoopHandle<LobbyThread>,
+    pub(crate) commands: EventLoopHandle<LobbyThread>,
     pub(super) stats: Arc<ArcSwap<RegistryStats>>,
     pub(super) events: broadcast::Sender<LobbyEvents>,
     /// Closed when the lobby thread ends.
@@ -68,11 +68,6 @@ impl RegistryHandle {
         self.commands.call(move |thread, now| thread.registry.set_config(now, config)).await.unwrap_or(Ok(()))
     }
 
-    /// Replaces the bans that the operator added at run time. Ignored after a shutdown.
-    pub async fn set_admin_bans(&self, bans: BanList) {
-        self.commands.call(move |thread, now| thread.registry.set_admin_bans(now, bans)).await;
-    }
-
     /// Lists a server that replied to a probe. `None` after a shutdown.
     pub async fn list_probed(&self, server: ProbedServer) -> Option<ProbedOutcome> {
         self.commands.call(move |thread, now| thread.registry.handle_probed(now, &server)).await
@@ -85,7 +80,9 @@ impl RegistryHandle {
 
     /// Removes a server that was listed with [`list_probed`](Self::list_probed).
     pub async fn remove_probed(&self, label: String) {
-        self.commands.call(move |thread, now| thread.registry.remove_probed(now, &label)).await;
+        self.commands
+            .call(move |thread, now| thread.registry.remove_probed(now, &label, UnlistReason::Unwatched))
+            .await;
     }
 
     /// The reason for which a server that announces itself is refused without a probe, if there is one. It is recorded for the

@@ -22,7 +22,7 @@ use crate::{
     table::{self, ServerFeed, ServerTable},
 };
 use arc_swap::ArcSwap;
-use rallypoint_lobby_proto::{HashKeys, Registry};
+use rallypoint_lobby_proto::{BanList, HashKeys, Registry};
 use rallypoint_udp::{EventLoop, clock, entropy};
 use std::{
     sync::{Arc, Mutex, atomic::AtomicU64},
@@ -65,7 +65,8 @@ pub(super) fn start(options: LobbyOptions, runtime: &Handle) -> Result<LobbyServ
     let mut admin_record = None;
     if let Some(data_dir) = &data_dir {
         let record = AdminRecord::load(data_dir.path())?;
-        registry.set_admin_bans(now, record.ban_list());
+        let bans = record.bans.iter().map(|stored| stored.ban.clone());
+        registry.set_admin_bans(now, BanList::new(bans, now, SystemTime::now()));
         restore(&mut registry, data_dir)?;
         admin_record = Some((data_dir.path().to_owned(), record));
     }

@@ -36,31 +36,31 @@ const EVENTS_PER_TURN: usize = 4_096;
 pub(super) type SharedDoorStats = Arc<ArcSwap<Vec<(&'static Door, DoorStats)>>>;
 
 /// The state of the lobby thread.
-pub(super) struct LobbyThread {
+pub(crate) struct LobbyThread {
     pub registry: Registry,
-    pub doors: DatagramDoors,
-    pub events: EventBatches,
-    pub stats: Arc<ArcSwap<RegistryStats>>,
-    pub door_stats: SharedDoorStats,
-    pub saves: Option<Saves>,
-    pub runtime: Handle,
-    pub commands: EventLoopHandle<Self>,
-    pub log: EventLog,
-    pub check_errors: LogThrottle,
+    pub(super) doors: DatagramDoors,
+    pub(super) events: EventBatches,
+    pub(super) stats: Arc<ArcSwap<RegistryStats>>,
+    pub(super) door_stats: SharedDoorStats,
+    pub(super) saves: Option<Saves>,
+    pub(super) runtime: Handle,
+    pub(super) commands: EventLoopHandle<Self>,
+    pub(super) log: EventLog,
+    pub(super) check_errors: LogThrottle,
     /// Bytes of queries that checks have sent.
-    pub check_bytes: Arc<AtomicU64>,
-    pub refusals: RefusalLog,
-    pub losses: LossMeter,
+    pub(super) check_bytes: Arc<AtomicU64>,
+    pub(super) refusals: RefusalLog,
+    pub(super) losses: LossMeter,
     /// When counters are published again; `None` if nothing has happened since.
-    pub stats_at: Option<Instant>,
-    pub stats_published: Instant,
-    pub has_more_events: bool,
+    pub(super) stats_at: Option<Instant>,
+    pub(super) stats_published: Instant,
+    pub(super) has_more_events: bool,
     /// Notified when there are changes for other nodes of a cluster; `None` without one.
-    pub changes: Option<Arc<Notify>>,
+    pub(super) changes: Option<Arc<Notify>>,
     /// Decides which node of a cluster makes a check.
-    pub coordinator: Option<Arc<dyn CheckCoordinator>>,
+    pub(super) coordinator: Option<Arc<dyn CheckCoordinator>>,
     /// Dropped with the thread, for whatever reason it ends.
-    pub _is_alive: watch::Sender<()>,
+    pub(super) _is_alive: watch::Sender<()>,
 }
 
 impl LobbyThread {

@@ -2,7 +2,8 @@
 //!
 //! A table of our own, because a refresh is little more than a lookup in it, and with a million servers that lookup is a wait
 //! for memory. One row holds all that is needed, so there is one wait; and the first row to read does not depend on anything
-//! read before, so the waits of several datagrams overlap (see `batch`). The table of a library has two parts, control bytes
+//! read before, so the waits of several datagrams overlap (see
+//! [`Registry::handle_datagrams`](crate::Registry::handle_datagrams)). The table of a library has two parts, control bytes
 //! and values, which makes two waits, one after the other.
 
 use crate::index::SlotIndex;

@@ -4,8 +4,8 @@
 //! it replaces it by an ID of its own (L8), and unregisters or moves that one. Without this, it could then give the endpoint to
 //! another inside host, from which the former one would never get it back.
 
-use super::seen_endpoints::EndpointKey;
 use crate::{
+    entry::EndpointKey,
     hash::{KeyedHash, KeyedMap},
     wheel::Tick,
 };
@@ -40,5 +40,30 @@ impl ReservedEndpoints {
 
     pub fn forget_expired(&mut self, now: Tick) {
         self.by_key.retain(|_, (_, until)| now < *until);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::Addr;
+    use rallypoint_wire::lobby::Transport;
+    use std::{num::NonZeroU16, time::Duration};
+
+    #[test]
+    fn an_endpoint_stays_reserved_for_its_first_host_until_the_lease_ends() {
+        let at = |seconds| Tick::default().plus(Duration::from_secs(seconds));
+        let host = |last| IpAddr::from([192, 168, 0, last]);
+        let key = (Addr { ip: IpAddr::from([203, 0, 113, 9]), port: NonZeroU16::MIN }, Transport::Udp);
+        let mut reserved = ReservedEndpoints::new(KeyedHash::new(7));
+        reserved.reserve(at(0), key, host(1), at(70));
+        reserved.reserve(at(10), key, host(2), at(90));
+        assert_eq!(reserved.owner(at(69), key), Some(host(1)));
+        assert_eq!(reserved.owner(at(70), key), None);
+        reserved.reserve(at(70), key, host(2), at(90));
+        reserved.forget_expired(at(80));
+        assert_eq!(reserved.owner(at(80), key), Some(host(2)));
+        reserved.forget_expired(at(90));
+        assert!(reserved.by_key.is_empty());
     }
 }

@@ -2,11 +2,11 @@
 
 use super::id_index::IdIndex;
 use crate::{
-    entry::{Addr, ColdEntry, HotEntry},
+    entry::{ColdEntry, EndpointKey, HotEntry},
     hash::{KeyedHash, KeyedMap},
     index::{EntryKey, SlotIndex},
 };
-use rallypoint_wire::lobby::{ServerId, Transport};
+use rallypoint_wire::lobby::ServerId;
 use std::hint::black_box;
 
 /// All entries, by slot, by ID and by listed endpoint.
@@ -17,7 +17,7 @@ pub(crate) struct Slots {
     cold: Vec<Option<Box<ColdEntry>>>,
     free: Vec<SlotIndex>,
     by_id: IdIndex,
-    by_endpoint: KeyedMap<(Addr, Transport), SlotIndex>,
+    by_endpoint: KeyedMap<EndpointKey, SlotIndex>,
     keyed: KeyedHash,
     /// Number of entries that were ever inserted.
     serial: u64,
@@ -75,17 +75,17 @@ impl Slots {
     }
 
     /// The entry that has an endpoint.
-    pub fn at_endpoint(&self, key: (Addr, Transport)) -> Option<SlotIndex> {
+    pub fn at_endpoint(&self, key: EndpointKey) -> Option<SlotIndex> {
         self.by_endpoint.get(&key).copied()
     }
 
     /// Assigns an endpoint to an entry.
-    pub fn bind(&mut self, key: (Addr, Transport), slot: SlotIndex) {
+    pub fn bind(&mut self, key: EndpointKey, slot: SlotIndex) {
         self.by_endpoint.insert(key, slot);
     }
 
     /// Releases an endpoint, if it is assigned to this entry.
-    pub fn unbind(&mut self, key: (Addr, Transport), slot: SlotIndex) {
+    pub fn unbind(&mut self, key: EndpointKey, slot: SlotIndex) {
         if self.by_endpoint.get(&key) == Some(&slot) {
             self.by_endpoint.remove(&key);
         }
@@ -129,6 +129,11 @@ impl Slots {
         SlotIndex::new(self.hot.len())
     }
 
+    /// All slots in use, with their entries.
+    pub fn iter(&self) -> impl Iterator<Item = (SlotIndex, &ColdEntry)> {
+        SlotIndex::FIRST.until(self.end()).filter_map(|slot| Some((slot, self.get(slot)?)))
+    }
+
     /// Adds an entry, which gets a serial number.
     pub fn insert(&mut self, id: ServerId, cold: ColdEntry) -> SlotIndex {
         self.serial += 1;
@@ -167,10 +172,9 @@ impl Slots {
 
     #[cfg(any(test, feature = "invariants"))]
     pub fn check_invariants(&self) {
-        let used = SlotIndex::FIRST.until(self.end()).filter_map(|slot| Some((slot, self.get(slot)?)));
         let mut entries = 0;
         let mut endpoints = 0;
-        for (slot, cold) in used {
+        for (slot, cold) in self.iter() {
             assert_eq!(self.find(self.hot(slot).id), Some(slot), "an entry by its ID");
             for endpoint in cold.endpoints.iter().flatten() {
                 let key = (endpoint.external, cold.transport);

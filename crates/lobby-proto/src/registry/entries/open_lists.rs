@@ -2,7 +2,6 @@
 //!
 //! Any UUID opens a list, so their number has to be bounded, and one network must not be able to use it up.
 
-use super::groups::Groups;
 use crate::hash::{KeyedHash, KeyedMap, decrement};
 use rallypoint_limit::Site;
 use rallypoint_wire::lobby::ListId;
@@ -24,7 +23,7 @@ struct OpenList {
 }
 
 /// Numbers of open lists that count towards the caps.
-pub(super) struct OpenCount {
+pub(crate) struct OpenCount {
     pub total: usize,
     /// Lists opened by one network.
     pub by_network: usize,
@@ -77,9 +76,9 @@ impl OpenLists {
         }
     }
 
-    /// Some lists without a name: all of them if there are at most `count`, otherwise random ones.
-    pub fn sample(&self, groups: &mut Groups, count: usize) -> Vec<ListId> {
-        groups.draw(self.unnamed.len(), count).map(|at| self.unnamed[at]).collect()
+    /// The lists that count towards the cap.
+    pub fn unnamed(&self) -> &[ListId] {
+        &self.unnamed
     }
 
     /// Panics unless these are the open lists.
@@ -93,5 +92,35 @@ impl OpenLists {
         }
         let opened = unnamed().filter(|list| list.opener.is_some()).count();
         assert_eq!(opened, self.by_site.values().sum::<usize>(), "openers");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::IpAddr;
+
+    fn list(number: u8) -> ListId {
+        ListId::from_bytes([number; 16])
+    }
+
+    #[test]
+    fn lists_count_towards_the_network_that_opened_them_unless_they_are_named() {
+        let site = |last: u8| Some(Site::of(IpAddr::from([203, 0, last, 1])));
+        let mut lists = OpenLists::new(KeyedHash::new(7));
+        for (number, is_named, opener) in
+            [(1, false, site(1)), (2, true, site(1)), (3, false, site(2)), (4, false, None)]
+        {
+            lists.open(list(number), is_named, opener);
+        }
+        let count = |lists: &OpenLists, without: &[u8]| {
+            let open = lists.open_without(site(1), without.iter().map(|number| list(*number)));
+            (open.total, open.by_network)
+        };
+        assert_eq!((lists.len(), count(&lists, &[])), (4, (3, 1)));
+        assert_eq!(count(&lists, &[1, 2, 9]), (2, 0), "a named list does not count, and one that is not open neither");
+        lists.close(list(1));
+        assert_eq!((lists.len(), count(&lists, &[])), (3, (2, 0)));
+        lists.check_invariants([2, 3, 4].map(list).into_iter());
     }
 }

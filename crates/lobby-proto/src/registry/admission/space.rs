@@ -1,16 +1,18 @@
 //! The caps on servers, lists and memory: which of them a server would exceed.
 
-use super::{Registry, eviction::Victims, evidence::Evidence, groups::Group, seen_endpoints::EndpointKey};
-use crate::{Caps, CheckTarget, ListedServer, RegistrationOutcome, index::SlotIndex, listed_server::BlockSize};
+use super::{Admission, DisplacedServer, Entries, Evidence, Group, eviction::Victims};
+use crate::{
+    Caps, CheckTarget, ListedServer, RegistrationOutcome,
+    entry::{EndpointEntry, EndpointKey},
+    index::SlotIndex,
+    listed_server::{BLOCK_HEADER, BlockSize},
+};
 use rallypoint_limit::Site;
 use rallypoint_wire::lobby::{ListId, Registration, ServerId};
 use std::net::IpAddr;
 
-/// Size of a block in the list besides the table: its length, two endpoints, occupancy and so on.
-const BLOCK_HEADER: usize = 64;
-
 /// Servers with no more data than this, in bytes, may still be updated when the memory is used up.
-pub(super) const MODEST: usize = 1_024;
+pub(in crate::registry) const MODEST: usize = 1_024;
 
 /// Servers that every network (/24 or /48) may have, whatever its share of the whole is. There are networks with 750.
 const MIN_PER_NETWORK: usize = 1_000;
@@ -20,7 +22,7 @@ const MIN_NETWORK_MEMORY: usize = 4 << 20;
 
 /// A cap that a server would exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cap {
+pub(in crate::registry) enum Cap {
     /// Servers.
     Total,
     /// Servers of one list.
@@ -72,7 +74,7 @@ impl Caps {
 
 /// A server that needs space.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SpaceRequest {
+pub(in crate::registry) struct SpaceRequest {
     /// The endpoint at which it will be listed.
     pub key: EndpointKey,
     /// Its secret ID, if it has registered itself.
@@ -147,30 +149,40 @@ impl SpaceRequest {
     }
 }
 
-impl Registry {
+impl Admission {
     /// The cap that a request would exceed, if any, taking into account the space that its own entry, the replaced one and the
     /// victims would free.
-    pub(super) fn find_cap_reached(&self, request: &SpaceRequest, victims: &Victims) -> Option<Cap> {
+    pub(super) fn find_cap_reached(&self, entries: &Entries, request: &SpaceRequest, victims: &Victims) -> Option<Cap> {
         Cap::ALL.into_iter().find(|&cap| match request.group(cap) {
-            Some(group) => self.is_group_full(cap, group, request, victims),
-            None if matches!(cap, Cap::Lists | Cap::ListsOfNetwork) => self.are_lists_full(cap, request, victims),
+            Some(group) => self.is_group_full(entries, cap, group, request, victims),
+            None if matches!(cap, Cap::Lists | Cap::ListsOfNetwork) => {
+                self.are_lists_full(entries, cap, request, victims)
+            }
             None => false,
         })
     }
 
-    fn is_group_full(&self, cap: Cap, group: Group, request: &SpaceRequest, victims: &Victims) -> bool {
+    fn is_group_full(
+        &self,
+        entries: &Entries,
+        cap: Cap,
+        group: Group,
+        request: &SpaceRequest,
+        victims: &Victims,
+    ) -> bool {
         let caps = &self.config.caps;
-        let used = self.admission.groups.usage(group);
-        let cold = |slot| self.entries.slots.cold(slot);
-        let is_in_group = |slot: &SlotIndex| cold(*slot).groups().any(|of_entry| of_entry == group);
+        let used = entries.usage(group);
+        let is_in_group = |slot: &SlotIndex| entries.cold(*slot).groups().any(|of_entry| of_entry == group);
         let is_member = request.own().any(|slot| is_in_group(&slot));
         let leaving = || victims.slots().filter(is_in_group);
+        // A server that was displaced takes the place of its holder.
+        let freed = || leaving().filter(|&slot| !has_heir(entries, slot)).count();
         let is_full_for_one_more = |max: usize, freed: usize| !is_member && used.servers >= max.saturating_add(freed);
-        let memory_of = |slot| cold(slot).server.memory();
+        let memory_of = |slot| entries.cold(slot).server.memory();
         let needed = request.size.memory();
         match cap {
-            Cap::Total => is_full_for_one_more(caps.total, leaving().filter(|&slot| !self.has_heir(slot)).count()),
-            Cap::List => is_full_for_one_more(caps.per_list, leaving().filter(|&slot| !self.has_heir(slot)).count()),
+            Cap::Total => is_full_for_one_more(caps.total, freed()),
+            Cap::List => is_full_for_one_more(caps.per_list, freed()),
             Cap::Source => is_full_for_one_more(caps.per_address, leaving().count()),
             Cap::Network => {
                 let memory = caps.memory_per_network().saturating_add(leaving().map(memory_of).sum());
@@ -188,23 +200,17 @@ impl Registry {
         }
     }
 
-    /// Whether a proven server, which was displaced, takes the place of an entry that is evicted.
-    fn has_heir(&self, slot: SlotIndex) -> bool {
-        self.entries.slots.cold(slot).displaced.as_ref().is_some_and(|displaced| displaced.is_proven())
-    }
-
     /// Whether no list can be opened for a server, if it needs a new one.
-    fn are_lists_full(&self, cap: Cap, request: &SpaceRequest, victims: &Victims) -> bool {
-        let servers_of = |list| self.admission.groups.usage(Group::List(list)).servers;
+    fn are_lists_full(&self, entries: &Entries, cap: Cap, request: &SpaceRequest, victims: &Victims) -> bool {
+        let servers_of = |list| entries.usage(Group::List(list)).servers;
         if servers_of(request.list) > 0 || self.config.named_lobbies.contains(&request.list) {
             return false;
         }
-        let list_of = |slot| self.entries.slots.cold(slot).server.list_id;
-        let mut left: Vec<_> =
-            request.own().chain(victims.slots().filter(|&slot| !self.has_heir(slot))).map(list_of).collect();
+        let leaving = request.own().chain(victims.slots().filter(|&slot| !has_heir(entries, slot)));
+        let mut left: Vec<_> = leaving.map(|slot| entries.cold(slot).server.list_id).collect();
         left.sort_unstable();
         let closing = left.chunk_by(|a, b| a == b).filter(|left| servers_of(left[0]) == left.len()).map(|left| left[0]);
-        let open = self.admission.lists.open_without(request.opener, closing);
+        let open = entries.open_lists(request.opener, closing);
         let caps = &self.config.caps;
         match cap {
             // Lists of the network of a server that was listed before may have been opened by forged registrations.
@@ -217,23 +223,49 @@ impl Registry {
     }
 
     /// Whether the caps leave room for a server that is kept although it is displaced and not proven.
-    pub(super) fn has_room_for_displaced(&self, source: IpAddr, memory: usize) -> bool {
+    pub fn has_room_for_displaced(&self, entries: &Entries, displaced: &DisplacedServer) -> bool {
         let caps = &self.config.caps;
-        let network = self.admission.groups.usage(Group::network(source));
-        self.memory() + memory <= caps.memory
+        let memory = displaced.server().memory();
+        let network = entries.usage(Group::network(displaced.endpoint.internal.ip));
+        entries.usage(Group::All).memory + memory <= caps.memory
             && (network.servers == 0 || network.memory + memory <= caps.memory_per_network())
             && network.servers < caps.servers_per_network()
     }
 
-    /// Whether there is no room for a server that was displaced and is not proven: others may have come meanwhile.
-    pub(super) fn is_full_for(&self, key: EndpointKey, source: IpAddr, server: &ListedServer) -> bool {
-        let size = BlockSize::of(&server.block);
-        let request = SpaceRequest { source: Some(source), size, ..SpaceRequest::new(key, server.list_id) };
-        self.find_cap_reached(&request, &Victims::default()).is_some()
+    /// Whether the caps leave room for a server that was listed before, without another that gives way.
+    pub fn has_room_at(
+        &self,
+        entries: &Entries,
+        endpoint: &EndpointEntry,
+        server: &ListedServer,
+        evidence: Evidence,
+    ) -> bool {
+        let key = (endpoint.external, server.block().transport);
+        let request = SpaceRequest {
+            source: server.origin.is_charged().then_some(endpoint.internal.ip),
+            size: BlockSize::of(&server.block),
+            evidence: Some(evidence),
+            ..SpaceRequest::new(key, server.list_id)
+        };
+        self.find_cap_reached(entries, &request, &Victims::default()).is_none()
     }
 
-    /// Estimated memory use of all entries, in bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.admission.groups.usage(Group::All).memory
+    /// Whether the caps on all servers leave room for one that other nodes of a cluster have accepted.
+    pub fn has_room_for_replica(&self, entries: &Entries, block: &[u8]) -> bool {
+        let caps = &self.config.caps;
+        let used = entries.usage(Group::All);
+        used.servers < caps.total && used.memory + BlockSize::of(block).memory() <= caps.memory
     }
+
+    /// Whether a server may change its size without an examination of the caps.
+    pub fn has_memory_for(&self, entries: &Entries, old: &ListedServer, new: &ListedServer) -> bool {
+        let (before, after) = (old.memory(), new.memory());
+        let is_within = || entries.usage(Group::All).memory - before + after <= self.config.caps.memory;
+        after <= before || new.block.len() <= MODEST && is_within()
+    }
+}
+
+/// Whether a proven server, which was displaced, takes the place of an entry that is evicted.
+fn has_heir(entries: &Entries, slot: SlotIndex) -> bool {
+    entries.cold(slot).displaced.as_ref().is_some_and(|displaced| displaced.is_proven())
 }

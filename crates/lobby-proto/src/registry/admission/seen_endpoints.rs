@@ -1,13 +1,10 @@
 //! Endpoints at which a server was listed or refused some time ago, and the evidence that this is for a registration (W45).
 
-use super::{evidence::Evidence, seen_filter::SeenFilter};
-use crate::{entry::Addr, hash::KeyedHash, wheel::Tick};
+use super::{Evidence, seen_filter::SeenFilter};
+use crate::{entry::EndpointKey, hash::KeyedHash, wheel::Tick};
 use rallypoint_limit::Lan;
-use rallypoint_wire::lobby::{ServerId, Transport};
+use rallypoint_wire::lobby::ServerId;
 use std::{hash::BuildHasher, time::Duration};
-
-/// An endpoint in the list.
-pub(super) type EndpointKey = (Addr, Transport);
 
 /// Endpoints and servers that were seen some time ago.
 #[derive(Debug)]
@@ -109,7 +106,52 @@ impl SeenEndpoints {
         !self.admitted.contains(now, self.keyed.hash_one(id), 0)
     }
 
-    pub fn note_admitted(&mut self, now: Tick, id: ServerId) {
+    /// Records that a server is admitted beyond the budget of its address, which is always true then.
+    pub fn note_admitted(&mut self, now: Tick, id: ServerId) -> bool {
         self.admitted.insert(now, now, self.keyed.hash_one(id));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::Addr;
+    use rallypoint_wire::lobby::Transport;
+    use std::{net::IpAddr, num::NonZeroU16};
+
+    fn at(seconds: u64) -> Tick {
+        Tick::default().plus(Duration::from_secs(seconds))
+    }
+
+    fn key(last: u8) -> EndpointKey {
+        (Addr { ip: IpAddr::from([203, 0, 113, last]), port: NonZeroU16::MIN }, Transport::Udp)
+    }
+
+    fn seen() -> SeenEndpoints {
+        SeenEndpoints::new(KeyedHash::new(7), 1 << 20)
+    }
+
+    #[test]
+    fn a_refused_server_has_returned_after_a_while_and_a_listed_one_is_known() {
+        let mut seen = seen();
+        seen.note_refused(at(0), at(0), key(1));
+        seen.note_listed(at(0), key(2));
+        let evidence = |seen: &mut SeenEndpoints, time| [1, 2, 3].map(|last| seen.evidence(at(time), key(last)));
+        assert_eq!(evidence(&mut seen, 10), [Evidence::First, Evidence::Known, Evidence::First]);
+        assert_eq!(evidence(&mut seen, 30), [Evidence::Returned, Evidence::Known, Evidence::First]);
+        assert_eq!(evidence(&mut seen, 11 * 60), [Evidence::First; 3]);
+    }
+
+    #[test]
+    fn a_resident_is_known_by_its_endpoint_or_by_its_id() {
+        let mut seen = seen();
+        let lan = Lan::of(IpAddr::from([203, 0, 113, 1]));
+        let id = |byte| Some(ServerId::from_bytes([byte; 16]));
+        seen.note_resident(at(0), key(1), lan, ServerId::from_bytes([1; 16]));
+        assert!(seen.is_resident(at(9), key(1), lan, id(2)) && seen.is_resident(at(9), key(2), lan, id(1)));
+        assert!(!seen.is_resident(at(9), key(2), lan, id(2)));
+        seen.note_restored(at(60));
+        assert!(seen.is_resident(at(59), key(2), lan, id(2)) && !seen.is_resident(at(60), key(2), lan, id(2)));
     }
 }
