@@ -80,7 +80,7 @@ impl BanList {
         self.networks.containing(ip).find_map(|ban| in_force(ban, now))
     }
 
-    fn by_name(&self, now: Instant, name: &[u8]) -> Option<&Ban> {
+    pub fn by_name(&self, now: Instant, name: &[u8]) -> Option<&Ban> {
         if self.names.is_empty() {
             return None;
         }
