@@ -80,6 +80,8 @@ impl BanList {
         self.networks.containing(ip).find_map(|ban| in_force(ban, now))
     }
 
+    /// The ban of this name that is in force, if there is one.
+    #[must_use]
     pub fn by_name(&self, now: Instant, name: &[u8]) -> Option<&Ban> {
         if self.names.is_empty() {
             return None;
