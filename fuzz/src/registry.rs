@@ -121,9 +121,9 @@ fn config(choice: u8) -> Config {
     }
     if is_set(3) {
         let caps = &mut config.caps;
-        (caps.per_address, caps.per_list, caps.total, caps.lobbies) = (2, 3, 4, 2);
-        (caps.lobbies_per_network, caps.memory) = (1, 1 << 20);
-        config.named_lobbies = [ListId::GANG_GARRISON_2].into_iter().collect();
+        (caps.per_address, caps.per_list, caps.total, caps.lists) = (2, 3, 4, 2);
+        (caps.lists_per_network, caps.memory) = (1, 1 << 20);
+        config.named_lists = [ListId::GANG_GARRISON_2].into_iter().collect();
     }
     if is_set(4) {
         let from = "192.168.0.0/16".parse().expect("a network");
@@ -226,7 +226,7 @@ impl World {
             label: LABELS[choice % LABELS.len()].into(),
             origin: [ListingOrigin::Announced, ListingOrigin::Watched][choice / 4 % 2],
             door: None,
-            lobby: ListId::from_bytes([script.byte() % 3; 16]),
+            list: ListId::from_bytes([script.byte() % 3; 16]),
             ips: (0..choice / 8 % 3).map(|_| script.source().ip()).collect(),
             port: (1 + u16::from(script.byte() % 3)).try_into().expect("a port"),
             occupancy: Occupancy::default(),
@@ -292,7 +292,7 @@ impl World {
         assert!(stats.listed <= stats.registered);
         self.registry.publish(self.now);
         let mut listed = 0;
-        for (id, list) in self.registry.lists().snapshot().lobbies() {
+        for (id, list) in self.registry.lists().snapshot().lists() {
             let reply: Vec<u8> = list.pieces().flatten().copied().collect();
             let blocks: Vec<_> = blocks(&reply).map(|block| block.expect("a block")).collect();
             assert!(blocks.iter().eq(list.servers().map(|listing| listing.block()).collect::<Vec<_>>().iter()));
@@ -308,7 +308,7 @@ impl World {
         self.wait(Duration::from_secs(150));
         self.check();
         let stats = self.registry.stats();
-        assert_eq!((stats.registered, stats.listed, stats.lobbies), (0, 0, 0));
+        assert_eq!((stats.registered, stats.listed, stats.lists), (0, 0, 0));
         // All checks in flight get a result in the end.
         self.poll();
         while !self.checks.is_empty() {

@@ -124,7 +124,7 @@ fn reply(world: &mut World, nodes: &[usize]) {
 fn listed_id(world: &mut World, node: usize) -> PublicId {
     world.list(node);
     let lists = world.nodes[node].registry.lists().snapshot();
-    let mut servers = lists.lobbies().flat_map(|(_, list)| list.servers());
+    let mut servers = lists.lists().flat_map(|(_, list)| list.servers());
     servers.next().expect("a listed server").public_id()
 }
 

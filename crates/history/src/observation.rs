@@ -70,7 +70,7 @@ impl ObservedServer<'_> {
 
 impl ServerSource for ListSnapshot {
     fn for_each(&self, f: &mut dyn FnMut(ObservedServer<'_>)) {
-        for server in self.lobbies().flat_map(|(_, list)| list.servers()) {
+        for server in self.lists().flat_map(|(_, list)| list.servers()) {
             let block = server.block();
             let text = |key| text::display(block.table.get(key).unwrap_or_default());
             f(ObservedServer {

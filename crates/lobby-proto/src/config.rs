@@ -22,10 +22,10 @@ pub struct Config {
     pub lease: Duration,
     /// Maximum size of a registration in bytes (L15). 61 to 65,507; default 4,096.
     pub max_registration: usize,
-    /// Maximum numbers of servers and lobbies.
+    /// Maximum numbers of servers and lists.
     pub caps: Caps,
-    /// Lobbies that do not count towards [`Caps::lobbies`], because the operator has named them. Default: none.
-    pub named_lobbies: BTreeSet<ListId>,
+    /// Lists that do not count towards [`Caps::lists`], because the operator has named them. Default: none.
+    pub named_lists: BTreeSet<ListId>,
     /// Reachability checks (L12).
     pub checks: CheckConfig,
     /// External addresses of servers in a private network.
@@ -45,7 +45,7 @@ pub struct Config {
     pub bans: BanList,
 }
 
-/// Maximum numbers of servers and lobbies. Registrations beyond them are refused with a reason code, unless another server
+/// Maximum numbers of servers and lists. Registrations beyond them are refused with a reason code, unless another server
 /// has to give way (W45).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
@@ -54,15 +54,15 @@ pub struct Caps {
     /// Servers per network (IPv4 /24 or IPv6 /48), and the memory that they use, in percent of [`total`](Self::total) and
     /// [`memory`](Self::memory). A network can always have 1,000 servers and 4 MiB. 1 to 100; default 10.
     pub network_percent: u32,
-    /// Servers per lobby. At least 1; default 1,000,000.
+    /// Servers per list. At least 1; default 1,000,000.
     pub per_list: usize,
     /// Servers in total. 1 to 16,000,000; default 1,000,000.
     pub total: usize,
-    /// Lobbies. Any UUID opens one, so their number has to be bounded. Those of [`Config::named_lobbies`] do not count. At
+    /// Lists. Any UUID opens one, so their number has to be bounded. Those of [`Config::named_lists`] do not count. At
     /// least 1; default 10,000.
-    pub lobbies: usize,
-    /// Lobbies that the servers of one network (/24 or /48) can open. At least 1; default 100.
-    pub lobbies_per_network: usize,
+    pub lists: usize,
+    /// Lists that the servers of one network (/24 or /48) can open. At least 1; default 100.
+    pub lists_per_network: usize,
     /// Memory use of all servers in bytes: two to four times the size of their data, plus 1,200 bytes each; long ones, with more
     /// than 512 bytes in all or in the texts on pages, count up to 25 times. At least 1 MiB; default 2 GiB.
     pub memory: usize,
@@ -105,7 +105,7 @@ impl Default for Config {
             lease: Duration::from_secs(70),
             max_registration: DEFAULT_MAX_REGISTRATION,
             caps: Caps::default(),
-            named_lobbies: BTreeSet::new(),
+            named_lists: BTreeSet::new(),
             checks: CheckConfig::default(),
             address_map: AddressMap::default(),
             allow_private: true,
@@ -124,8 +124,8 @@ impl Default for Caps {
             network_percent: 10,
             per_list: 1_000_000,
             total: 1_000_000,
-            lobbies: 10_000,
-            lobbies_per_network: 100,
+            lists: 10_000,
+            lists_per_network: 100,
             memory: 2 << 30,
         }
     }
@@ -187,8 +187,8 @@ impl Config {
         check((1..=100).contains(&self.caps.network_percent), "caps.network_percent", "between 1 and 100")?;
         check(self.caps.per_list > 0, "caps.per_list", "at least 1")?;
         check((1..=16_000_000).contains(&self.caps.total), "caps.total", "between 1 and 16000000")?;
-        check(self.caps.lobbies > 0, "caps.lobbies", "at least 1")?;
-        check(self.caps.lobbies_per_network > 0, "caps.lobbies_per_network", "at least 1")?;
+        check(self.caps.lists > 0, "caps.lists", "at least 1")?;
+        check(self.caps.lists_per_network > 0, "caps.lists_per_network", "at least 1")?;
         check(self.caps.memory >= 1 << 20, "caps.memory", "at least 1048576 bytes")?;
         let checks = &self.checks;
         let tenth = Duration::from_millis(100)..=Duration::from_secs(60);

@@ -1,6 +1,6 @@
 //! Hashing of keys that come from the network.
 //!
-//! Server IDs, lobby IDs and source addresses are taken from datagrams. With a fast hash, an attacker who knows its constants
+//! Server IDs, list IDs and source addresses are taken from datagrams. With a fast hash, an attacker who knows its constants
 //! can choose a hundred thousand keys that all fall into the same place of a table, whatever its seed is; SipHash with a
 //! secret key has no such keys. It costs a few nanoseconds more.
 

@@ -12,14 +12,14 @@
 //! let mut table = TableBuf::new();
 //! table.push(b"name", b"Bacon Town 24/7")?;
 //! let id = ServerId::from_bytes([7; 16]);
-//! let lobby = ListId::GANG_GARRISON_2;
+//! let list = ListId::GANG_GARRISON_2;
 //! let mut datagram = Vec::new();
-//! Registration::new(id, lobby, Transport::Udp, 8190.try_into()?, Occupancy::default(), table.as_table())?.emit(&mut datagram);
+//! Registration::new(id, list, Transport::Udp, 8190.try_into()?, Occupancy::default(), table.as_table())?.emit(&mut datagram);
 //!
 //! let outcome = registry.handle_datagram(Instant::now(), "203.0.113.9:51000".parse()?, &datagram);
 //! assert_eq!(outcome, RegistrationOutcome::Listed);
 //! registry.publish(Instant::now());
-//! assert_eq!(registry.lists().lobby(&lobby).count(), 1);
+//! assert_eq!(registry.lists().list(&list).count(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -54,7 +54,7 @@ pub use config::{Caps, CheckConfig, Config, RegistryConfigError};
 pub use hash::HashKeys;
 pub use latest_refusals::LatestRefusal;
 pub use listed_server::{ListedServer, ListingOrigin};
-pub use lists::{ListReply, ListSnapshot, LobbyList, PublishedLists};
+pub use lists::{ListReply, ListSnapshot, PublishedList, PublishedLists};
 pub use outcome::{RegistrationOutcome, UnlistReason};
 pub use public_id::{ParsePublicIdError, PublicId};
 pub use rallypoint_limit::NetworkSet;

@@ -77,7 +77,7 @@ impl ListedServer {
         self.public_id
     }
 
-    /// The lobby in which the server is listed.
+    /// The list in which the server is listed.
     #[must_use]
     pub fn list_id(&self) -> ListId {
         self.list_id

@@ -1,6 +1,6 @@
 //! List replies, built before clients ask for them.
 //!
-//! The reply of a lobby is its count and a sequence of chunks; a chunk is the concatenated blocks of some hundreds of servers.
+//! The reply of a list is its count and a sequence of chunks; a chunk is the concatenated blocks of some hundreds of servers.
 //! A change invalidates one chunk, which is rebuilt when the lists are published; the other chunks are shared with the
 //! previous reply. Readers take the published snapshot and keep it as long as they like; neither readers nor the publisher
 //! ever wait for each other.
@@ -34,15 +34,15 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct PublishedLists(ArcSwap<ListSnapshot>);
 
-/// The lists of all lobbies at one moment.
+/// The lists of all lists at one moment.
 #[derive(Clone, Debug)]
 pub struct ListSnapshot {
-    lobbies: KeyedMap<ListId, Arc<LobbyList>>,
+    lists: KeyedMap<ListId, Arc<PublishedList>>,
 }
 
-/// The list of one lobby at one moment.
+/// The list of one list at one moment.
 #[derive(Debug, Default)]
-pub struct LobbyList {
+pub struct PublishedList {
     reply: Arc<ListReply>,
     servers: Vec<Arc<Vec<Arc<ListedServer>>>>,
     version: u64,
@@ -65,42 +65,42 @@ struct Chunk {
 
 impl PublishedLists {
     fn new(keyed: KeyedHash) -> Self {
-        Self(ArcSwap::from_pointee(ListSnapshot { lobbies: keyed.map() }))
+        Self(ArcSwap::from_pointee(ListSnapshot { lists: keyed.map() }))
     }
 
-    /// The lists of all lobbies as they are now.
+    /// The lists of all lists as they are now.
     #[must_use]
     pub fn snapshot(&self) -> Arc<ListSnapshot> {
         self.0.load_full()
     }
 
-    /// The list of a lobby; empty if the lobby is unknown (L14).
+    /// The list of a list; empty if the list is unknown (L14).
     #[must_use]
-    pub fn lobby(&self, id: &ListId) -> Arc<LobbyList> {
-        self.0.load().lobbies.get(id).cloned().unwrap_or_default()
+    pub fn list(&self, id: &ListId) -> Arc<PublishedList> {
+        self.0.load().lists.get(id).cloned().unwrap_or_default()
     }
 
-    /// The reply to a client of a lobby.
+    /// The reply to a client of a list.
     #[must_use]
     pub fn reply(&self, id: &ListId) -> Arc<ListReply> {
-        self.0.load().lobbies.get(id).map_or_else(Arc::default, |list| list.reply.clone())
+        self.0.load().lists.get(id).map_or_else(Arc::default, |list| list.reply.clone())
     }
 }
 
 /// A list without servers whose reply has this size.
 #[cfg(test)]
-pub(crate) fn test_list(version: u64, size: usize) -> LobbyList {
-    LobbyList { reply: Arc::new(ListReply { size, ..ListReply::default() }), servers: Vec::new(), version }
+pub(crate) fn test_list(version: u64, size: usize) -> PublishedList {
+    PublishedList { reply: Arc::new(ListReply { size, ..ListReply::default() }), servers: Vec::new(), version }
 }
 
 impl ListSnapshot {
-    /// The lobbies that have listed servers.
-    pub fn lobbies(&self) -> impl Iterator<Item = (&ListId, &Arc<LobbyList>)> {
-        self.lobbies.iter()
+    /// The lists that have listed servers.
+    pub fn lists(&self) -> impl Iterator<Item = (&ListId, &Arc<PublishedList>)> {
+        self.lists.iter()
     }
 }
 
-impl LobbyList {
+impl PublishedList {
     /// The reply to a client.
     #[must_use]
     pub fn reply(&self) -> &Arc<ListReply> {
@@ -129,7 +129,7 @@ impl LobbyList {
         self.servers.iter().flat_map(|chunk| chunk.iter())
     }
 
-    /// A number that increases with every change of this lobby.
+    /// A number that increases with every change of this list.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version

@@ -50,9 +50,9 @@ pub enum RegistrationOutcome {
     InvalidSource,
     /// The maximum number of servers per address is registered from this one.
     AddressFull,
-    /// The maximum number of servers per lobby is registered in this one.
+    /// The maximum number of servers per list is registered in this one.
     ListFull,
-    /// The maximum number of lobbies is open, in total or by this network.
+    /// The maximum number of lists is open, in total or by this network.
     TooManyLists,
     /// The maximum number of servers is registered.
     RegistryFull,
@@ -95,8 +95,8 @@ impl RegistrationOutcome {
         "private_source",
         "invalid_source",
         "address_full",
-        "lobby_full",
-        "too_many_lobbies",
+        "list_full",
+        "too_many_lists",
         "registry_full",
         "memory_full",
         "listed_by_query",
@@ -202,9 +202,9 @@ impl fmt::Display for RegistrationOutcome {
             Self::AddressFull => {
                 f.write_str("too many servers are registered from this address (with IPv6: from this /64 network)")
             }
-            Self::ListFull => f.write_str("this lobby is full"),
+            Self::ListFull => f.write_str("this list is full"),
             Self::TooManyLists => {
-                f.write_str("the maximum number of lobbies is open, in all or from this network; use an existing lobby")
+                f.write_str("the maximum number of lists is open, in all or from this network; use an existing list")
             }
             Self::RegistryFull => f.write_str("the maximum number of servers is registered with this lobby"),
             Self::MemoryFull => {
@@ -246,7 +246,7 @@ pub enum UnlistReason {
     Unregistered,
     /// Another server registered at the same address, port and transport (L8).
     Replaced,
-    /// It moved to another lobby.
+    /// It moved to another list.
     Moved,
     /// A later check could not reach it (L12).
     Unreachable,

@@ -59,7 +59,7 @@ use std::{
 /// each other, so their waits for the index and for the entries overlap.
 const LOOKUPS: usize = 32;
 
-/// The registry: all servers, by ID, by endpoint and by lobby.
+/// The registry: all servers, by ID, by endpoint and by list.
 ///
 /// * Getters: [`lists`](Self::lists), [`stats`](Self::stats), [`recent_outcomes`](Self::recent_outcomes).
 /// * In: [`handle_datagram`](Self::handle_datagram), [`handle_datagrams`](Self::handle_datagrams),
@@ -82,9 +82,9 @@ const LOOKUPS: usize = 32;
 /// let mut registry = Registry::new(Config::default(), HashKeys::default(), start)?;
 /// let mut table = TableBuf::new();
 /// table.push(b"name", b"Bacon Town 24/7")?;
-/// let (id, lobby, port) = (ServerId::from_bytes([7; 16]), ListId::GANG_GARRISON_2, 8190.try_into()?);
+/// let (id, list, port) = (ServerId::from_bytes([7; 16]), ListId::GANG_GARRISON_2, 8190.try_into()?);
 /// let mut datagram = Vec::new();
-/// Registration::new(id, lobby, Transport::Udp, port, Occupancy::default(), table.as_table())?.emit(&mut datagram);
+/// Registration::new(id, list, Transport::Udp, port, Occupancy::default(), table.as_table())?.emit(&mut datagram);
 ///
 /// // The first registration lists the server, the same bytes again extend its lease.
 /// let source = "203.0.113.9:51000".parse()?;
@@ -185,7 +185,7 @@ impl Registry {
         let mut stats = RegistryStats {
             outcomes: self.outcomes.counts(),
             registered: self.entries.len(),
-            lobbies: self.entries.list_count(),
+            lists: self.entries.list_count(),
             endpoints: self.entries.endpoints(),
             tombstones: self.entries.buried(),
             memory: self.entries.usage(Group::All).memory,

@@ -13,8 +13,8 @@ pub struct RegistryStats {
     pub registered: usize,
     /// Number of listed servers.
     pub listed: usize,
-    /// Number of lobbies with at least one registered server.
-    pub lobbies: usize,
+    /// Number of lists with at least one registered server.
+    pub lists: usize,
     /// Number of registered endpoints: a server can have one of each address family.
     pub endpoints: usize,
     /// Number of servers that have just unregistered (L11).

@@ -80,7 +80,7 @@ fn a_banned_server_can_return_when_the_ban_ends() {
     let at: SocketAddr = "203.0.113.9:8190".parse().unwrap();
     lobby.registry.publish(lobby.now);
     let directory = lobby.registry.lists().snapshot();
-    let mut all = directory.lobbies().flat_map(|(_, list)| list.servers());
+    let mut all = directory.lists().flat_map(|(_, list)| list.servers());
     let id = all.find(|listing| listing.block().endpoints().any(|endpoint| endpoint == at)).unwrap().public_id();
     let banned = UnlistedServer { id, name: String::new(), transport: Transport::Udp, addresses: vec![at] };
     let ban = Ban { subject: BanSubject::Server(banned), reason: "wrong game".into(), until: Some(UTC + secs(600)) };

@@ -9,7 +9,7 @@ fn small() -> Lobby {
     config.caps.per_address = 2;
     config.caps.per_list = 4;
     config.caps.total = 6;
-    config.caps.lobbies = 3;
+    config.caps.lists = 3;
     Lobby::new(config)
 }
 
@@ -72,7 +72,7 @@ fn lobbies_are_bounded() {
     });
     assert_eq!(lobby.register(address(3), &udp(3).lobby(support::lobby(3))), RegistrationOutcome::TooManyLists);
     assert_eq!(lobby.register(address(3), &udp(3).lobby(support::lobby(0))), RegistrationOutcome::Listed);
-    assert_eq!(lobby.stats().lobbies, 3);
+    assert_eq!(lobby.stats().lists, 3);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn servers_that_are_not_listed_yet_count_as_well() {
 fn at_the_cap_registered_servers_can_refresh_change_and_move() {
     let mut lobby = small();
     lobby.set(|config| (config.caps.per_address, config.caps.per_list, config.caps.total) = (1, 1, 1));
-    lobby.set(|config| config.caps.lobbies = 1);
+    lobby.set(|config| config.caps.lists = 1);
     lobby.register("203.0.113.9", &udp(1));
     assert_eq!(lobby.register("203.0.113.9", &udp(1)), RegistrationOutcome::Refreshed);
     assert_eq!(lobby.register("203.0.113.9", &udp(1).players(3)), RegistrationOutcome::Changed);
@@ -98,14 +98,14 @@ fn at_the_cap_registered_servers_can_refresh_change_and_move() {
         RegistrationOutcome::Listed,
         "its old lobby closes"
     );
-    assert_eq!(lobby.stats().lobbies, 1);
+    assert_eq!(lobby.stats().lists, 1);
 }
 
 #[test]
 fn l8_at_the_cap_a_restarted_server_replaces_its_old_entry() {
     let mut lobby = small();
     lobby.set(|config| (config.caps.per_address, config.caps.per_list, config.caps.total) = (1, 1, 1));
-    lobby.set(|config| config.caps.lobbies = 1);
+    lobby.set(|config| config.caps.lists = 1);
     lobby.register("203.0.113.9", &udp(1));
     assert_eq!(lobby.register("203.0.113.9", &udp(2)), RegistrationOutcome::Listed);
     assert_eq!(lobby.register("203.0.113.9", &udp(3).lobby(support::lobby(3))), RegistrationOutcome::Listed);
@@ -116,12 +116,12 @@ fn l8_at_the_cap_a_restarted_server_replaces_its_old_entry() {
 #[test]
 fn two_closing_lobbies_make_room_for_one() {
     let mut lobby = small();
-    lobby.set(|config| config.caps.lobbies = 2);
+    lobby.set(|config| config.caps.lists = 2);
     lobby.register("203.0.113.9", &udp(1).lobby(support::lobby(1)));
     lobby.register("203.0.113.9", &udp(2).port(9000).lobby(support::lobby(2)));
     // Server 2 replaces server 1 and moves to a lobby of its own: both lobbies are empty afterwards.
     assert_eq!(lobby.register("203.0.113.9", &udp(2).lobby(support::lobby(3))), RegistrationOutcome::Listed);
-    assert_eq!(lobby.stats().lobbies, 1);
+    assert_eq!(lobby.stats().lists, 1);
 }
 
 #[test]
@@ -192,12 +192,12 @@ fn w32_one_network_cannot_open_all_lobbies() {
 #[test]
 fn w32_named_lobbies_can_always_be_opened() {
     let mut lobby = small();
-    lobby.set(|config| config.named_lobbies = [LOBBY].into_iter().collect());
+    lobby.set(|config| config.named_lists = [LOBBY].into_iter().collect());
     let open = |lobby: &mut Lobby, n: u32| lobby.register(address(n), &udp(n.into()).lobby(support::lobby(n)));
     (0..3).for_each(|n| assert_eq!(open(&mut lobby, n), RegistrationOutcome::Listed));
     assert_eq!(open(&mut lobby, 3), RegistrationOutcome::TooManyLists);
     assert_eq!(lobby.register(address(4), &udp(4)), RegistrationOutcome::Listed);
-    assert_eq!(lobby.stats().lobbies, 4);
+    assert_eq!(lobby.stats().lists, 4);
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn w45_proven_servers_never_give_way() {
 #[test]
 fn w45_forged_lobbies_do_not_shut_out_others() {
     let mut lobby = lobby_of(100_000);
-    lobby.set(|config| config.caps.lobbies = 100);
+    lobby.set(|config| config.caps.lists = 100);
     let mine = |n: u32| (address(n), udp(n.into()).lobby(support::lobby(n)));
     let (from, community) = mine(1);
     for _ in 0..3 {
@@ -186,7 +186,7 @@ fn w45_forged_lobbies_do_not_shut_out_others() {
         lobby.wait(secs(30));
     }
     lobby.wait(secs(70));
-    assert_eq!(lobby.stats().lobbies, 0);
+    assert_eq!(lobby.stats().lists, 0);
     let hold = |lobby: &mut Lobby| {
         for n in 0..100 {
             let (from, server) = forged(n);
@@ -204,7 +204,7 @@ fn w45_forged_lobbies_do_not_shut_out_others() {
         } else {
             assert!(outcome.is_listed(), "it has returned: {outcome:?} in round {round}");
         }
-        assert_eq!(lobby.stats().lobbies, 100);
+        assert_eq!(lobby.stats().lists, 100);
         lobby.wait(secs(30));
     }
     lobby.check_invariants();

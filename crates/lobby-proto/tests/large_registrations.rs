@@ -51,7 +51,7 @@ fn l15_no_block_of_the_list_is_larger_than_clients_accept() {
     lobby.register("203.0.113.9", &of_size(65_507));
     lobby.register("2001:db8::9", &of_size(65_507));
     lobby.list();
-    let reply: Vec<u8> = lobby.lists().lobby(&LOBBY).pieces().flatten().copied().collect();
+    let reply: Vec<u8> = lobby.lists().list(&LOBBY).pieces().flatten().copied().collect();
     assert!(reply.len() - 8 <= MAX_BLOCK);
     assert_eq!(blocks(&reply).filter(Result::is_ok).count(), 1);
 }

@@ -42,7 +42,7 @@ fn l16_a_legacy_server_is_checked_and_shown_in_both_lists() {
         REACHABLE,
     );
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp Bacon Town"]);
-    let list = lobby.lists().lobby(&LOBBY);
+    let list = lobby.lists().list(&LOBBY);
     let block = list.servers().next().unwrap().block();
     assert_eq!(block.occupancy, Occupancy { slots: 10, players: 3, bots: 0, password: true });
     assert_eq!(block.table.get(b"map"), Some(&b"ctf_truefort"[..]));
@@ -64,7 +64,7 @@ fn w95_the_game_of_a_legacy_server_is_named_as_by_the_reference() {
         assert_eq!(lobby.send_legacy("203.0.113.9", &registration(41, port, text)), RegistrationOutcome::Listed);
     }
     let _ = lobby.list();
-    let list = lobby.lists().lobby(&LOBBY);
+    let list = lobby.lists().list(&LOBBY);
     for (port, (text, game)) in (8190..).zip(games) {
         let is_it = |block: &ListBlock<'_>| block.endpoints().any(|addr| addr.port() == port);
         let server = list.servers().find(|server| is_it(&server.block())).unwrap();

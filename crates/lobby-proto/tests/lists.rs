@@ -9,10 +9,10 @@ use support::*;
 #[test]
 fn l14_an_unknown_lobby_has_no_servers() {
     let lobby = Lobby::default();
-    let list = lobby.lists().lobby(&LOBBY);
+    let list = lobby.lists().list(&LOBBY);
     assert_eq!(list.pieces().flatten().copied().collect::<Vec<_>>(), [0; 4]);
     assert_eq!((list.count(), list.size(), list.reply().piece_count()), (0, 4, 1));
-    assert_eq!(lobby.lists().snapshot().lobbies().count(), 0);
+    assert_eq!(lobby.lists().snapshot().lists().count(), 0);
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn l2_l4_a_block_contains_the_registered_data() {
     server.occupancy = rallypoint_wire::lobby::Occupancy { slots: 24, players: 7, bots: 3, password: true };
     lobby.register("203.0.113.9", &server);
     lobby.list();
-    let reply: Vec<u8> = lobby.lists().lobby(&LOBBY).pieces().flatten().copied().collect();
+    let reply: Vec<u8> = lobby.lists().list(&LOBBY).pieces().flatten().copied().collect();
     let block = blocks(&reply).next().unwrap().unwrap();
     assert_eq!(block.occupancy, server.occupancy);
     let keys: Vec<_> = block.table.iter().map(|entry| (entry.key.to_vec(), entry.value.to_vec())).collect();
@@ -62,7 +62,7 @@ fn readers_keep_their_list() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.list();
-    let (old, directory) = (lobby.lists().lobby(&LOBBY), lobby.lists().snapshot());
+    let (old, directory) = (lobby.lists().list(&LOBBY), lobby.lists().snapshot());
     let bytes: Vec<u8> = old.pieces().flatten().copied().collect();
     lobby.register("203.0.113.9", &udp(1).name("renamed"));
     lobby.register("203.0.113.10", &udp(2));
@@ -72,8 +72,8 @@ fn readers_keep_their_list() {
     assert_eq!(lobby.list(), [""; 0]);
     assert_eq!(old.pieces().flatten().copied().collect::<Vec<_>>(), bytes);
     assert_eq!(line(old.servers().next().unwrap()), "203.0.113.9:8190 udp server 1");
-    assert_eq!(directory.lobbies().count(), 1);
-    assert_eq!(lobby.lists().snapshot().lobbies().count(), 0);
+    assert_eq!(directory.lists().count(), 1);
+    assert_eq!(lobby.lists().snapshot().lists().count(), 0);
 }
 
 #[test]
@@ -93,13 +93,13 @@ fn the_version_grows_with_every_change_of_the_lobby() {
     let mut lobby = Lobby::default();
     lobby.register("203.0.113.9", &udp(1));
     lobby.list();
-    let first = lobby.lists().lobby(&LOBBY).version();
+    let first = lobby.lists().list(&LOBBY).version();
     lobby.register("203.0.113.10", &udp(2).lobby(support::lobby(2)));
     lobby.list();
-    assert_eq!(lobby.lists().lobby(&LOBBY).version(), first, "another lobby");
+    assert_eq!(lobby.lists().list(&LOBBY).version(), first, "another lobby");
     lobby.register("203.0.113.9", &udp(1).players(3));
     lobby.list();
-    assert!(lobby.lists().lobby(&LOBBY).version() > first);
+    assert!(lobby.lists().list(&LOBBY).version() > first);
 }
 
 /// A large server: about a hundred of these fill a chunk.
@@ -116,7 +116,7 @@ fn long_lists_consist_of_several_pieces() {
     let mut lobby = Lobby::default();
     (0..1_000).for_each(|n| assert_eq!(lobby.register(address(n), &large(n.into())), RegistrationOutcome::Listed));
     assert_eq!(names(&mut lobby).len(), 1_000);
-    let pieces = lobby.lists().lobby(&LOBBY).reply().piece_count();
+    let pieces = lobby.lists().list(&LOBBY).reply().piece_count();
     assert!((10..14).contains(&pieces), "{pieces}");
     lobby.check_invariants();
 }
@@ -126,10 +126,10 @@ fn a_change_rebuilds_one_piece() {
     let mut lobby = Lobby::default();
     (0..1_000).for_each(|n| assert_eq!(lobby.register(address(n), &large(n.into())), RegistrationOutcome::Listed));
     lobby.list();
-    let before = lobby.lists().lobby(&LOBBY);
+    let before = lobby.lists().list(&LOBBY);
     lobby.register(address(500), &large(500).players(1));
     lobby.list();
-    let after = lobby.lists().lobby(&LOBBY);
+    let after = lobby.lists().list(&LOBBY);
     let shared = before.pieces().zip(after.pieces()).filter(|(a, b)| std::ptr::eq(*a, *b)).count();
     assert_eq!(shared, before.reply().piece_count() - 2, "all but the count and one chunk");
 }
@@ -149,7 +149,7 @@ fn a_lobby_that_was_large_does_not_stay_in_many_pieces() {
     lobby.check_invariants();
     let expected: BTreeSet<_> = stays.iter().map(|n| format!("{}:8190 udp server {n}", address(*n))).collect();
     assert_eq!(names(&mut lobby), expected);
-    let pieces = lobby.lists().lobby(&LOBBY).reply().piece_count();
+    let pieces = lobby.lists().list(&LOBBY).reply().piece_count();
     assert!(pieces <= 4, "{pieces}");
     // The lobby can grow again.
     (2_000..3_000).for_each(|n| assert_eq!(lobby.register(address(n), &large(n.into())), RegistrationOutcome::Listed));
@@ -177,9 +177,9 @@ fn each_lobby_has_its_own_list() {
     for n in 0..5 {
         assert_eq!(lobby.list_of(support::lobby(n)).len(), 10);
     }
-    assert_eq!(lobby.lists().snapshot().lobbies().count(), 5);
+    assert_eq!(lobby.lists().snapshot().lists().count(), 5);
     lobby.wait(secs(71));
-    assert_eq!(lobby.lists().snapshot().lobbies().count(), 0);
+    assert_eq!(lobby.lists().snapshot().lists().count(), 0);
 }
 
 #[test]

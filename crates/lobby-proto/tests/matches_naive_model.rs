@@ -149,7 +149,7 @@ impl Both {
     fn shown_places(&mut self) -> BTreeSet<ListedEndpoint> {
         self.registry.publish(self.now);
         let lists = self.registry.lists().snapshot();
-        let listings = lists.lobbies().flat_map(|(_, list)| list.servers());
+        let listings = lists.lists().flat_map(|(_, list)| list.servers());
         let places = |listing: &Arc<ListedServer>| {
             let is_tcp = listing.block().transport == Transport::Tcp;
             let query = String::from_utf8_lossy(listing.block().table.get(b"x-query").unwrap_or_default()).into_owned();
@@ -216,13 +216,13 @@ impl Both {
         }
         let lobbies: BTreeSet<u32> = self.model.entries.iter().map(|entry| entry.data.lobby).collect();
         assert_eq!(stats.registered, self.model.entries.len());
-        assert_eq!((stats.listed, stats.lobbies), (listed, lobbies.len()));
+        assert_eq!((stats.listed, stats.lists), (listed, lobbies.len()));
     }
 }
 
 fn published_lines(registry: &Registry, lobby: ListId) -> Vec<String> {
     published(registry, lobby);
-    let list = registry.lists().lobby(&lobby);
+    let list = registry.lists().list(&lobby);
     let show = |listing: &Arc<ListedServer>| {
         let block = listing.block();
         let query = String::from_utf8_lossy(block.table.get(b"x-query").unwrap_or_default());

@@ -60,7 +60,7 @@ fn memory_is_bounded_with_registrations_and_unregistrations() {
 fn memory_is_bounded_with_one_server_in_new_lobbies() {
     assert_does_not_grow(&mut without_limits(), |lobby, n| {
         assert_eq!(lobby.register("203.0.113.9", &udp(1).lobby(support::lobby(n))), RegistrationOutcome::Listed);
-        assert_eq!(lobby.stats().lobbies, 1);
+        assert_eq!(lobby.stats().lists, 1);
     });
 }
 

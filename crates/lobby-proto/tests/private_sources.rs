@@ -106,7 +106,7 @@ fn a_listed_server_has_the_internal_address_of_a_mapped_endpoint() {
     let inside = |lobby: &mut Lobby, listed: [&str; 2]| {
         assert_eq!(lobby.list().len(), 1);
         let directory = lobby.lists().snapshot();
-        let listing = directory.lobbies().flat_map(|(_, list)| list.servers()).next().unwrap();
+        let listing = directory.lists().flat_map(|(_, list)| list.servers()).next().unwrap();
         listed.map(|listed| listing.internal_addr(listed.parse().unwrap()).to_string())
     };
     let listed = ["203.0.113.5:9000", "[2001:db8::5]:8190"];

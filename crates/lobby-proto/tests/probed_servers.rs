@@ -17,7 +17,7 @@ fn watched(label: &str, ips: &[&str]) -> ProbedServer {
         label: label.into(),
         origin: ListingOrigin::Watched,
         door: None,
-        lobby: LOBBY,
+        list: LOBBY,
         ips: ips.iter().map(|text| ip(text)).collect(),
         port: 6969.try_into().unwrap(),
         occupancy: Occupancy { players: 3, slots: 8, ..Occupancy::default() },
@@ -85,7 +85,7 @@ fn w38_a_watched_server_is_marked_and_not_charged() {
     assert_eq!(lobby.register(HERE, &udp(1)), RegistrationOutcome::Listed, "watched servers do not use its space");
     assert_eq!(lobby.register(HERE, &udp(2).port(9)), RegistrationOutcome::AddressFull);
     lobby.list();
-    let list = lobby.lists().lobby(&LOBBY);
+    let list = lobby.lists().list(&LOBBY);
     assert_eq!(list.servers().filter(|listing| listing.origin() == ListingOrigin::Watched).count(), 3);
     assert_eq!(list.count(), 4);
 }
@@ -248,7 +248,7 @@ fn a_server_that_is_no_longer_watched_is_removed_at_once() {
 fn a_watched_server_is_restored_as_watched() {
     let mut lobby = Lobby::with(|config| config.caps.per_address = 1);
     let id = watch(&mut lobby, &watched("a", &[HERE]));
-    watch(&mut lobby, &ProbedServer { lobby: support::lobby(1), ..watched("b", &["2001:db8::9"]) });
+    watch(&mut lobby, &ProbedServer { list: support::lobby(1), ..watched("b", &["2001:db8::9"]) });
     lobby.register(HERE, &udp(1));
     let mut again = Lobby::with(|config| config.caps.per_address = 1);
     let now = again.now;
@@ -258,7 +258,7 @@ fn a_watched_server_is_restored_as_watched() {
     assert_eq!(again.checks(), []);
     assert_eq!(watch(&mut again, &watched("a", &[HERE])), id);
     assert_eq!(
-        again.lists().lobby(&LOBBY).servers().filter(|listing| listing.origin() == ListingOrigin::Watched).count(),
+        again.lists().list(&LOBBY).servers().filter(|listing| listing.origin() == ListingOrigin::Watched).count(),
         1
     );
 }

@@ -21,7 +21,7 @@ fn l12_a_tcp_server_is_listed_after_a_successful_connection() {
     lobby.report(target("203.0.113.9:8190"), REACHABLE);
     assert_eq!(lobby.list(), ["203.0.113.9:8190 tcp server 1"]);
     assert_eq!(lobby.register("203.0.113.9", &tcp(1)), RegistrationOutcome::Refreshed);
-    assert_eq!(lobby.lists().lobby(&LOBBY).servers().next().unwrap().latency(), Some(ms(20)));
+    assert_eq!(lobby.lists().list(&LOBBY).servers().next().unwrap().latency(), Some(ms(20)));
     let past: Vec<_> = lobby.recent_outcomes(ip("203.0.113.9")).iter().map(|past| past.outcome).collect();
     assert_eq!(past, [RegistrationOutcome::Checking, RegistrationOutcome::Listed]);
 }
@@ -131,7 +131,7 @@ fn l12_a_server_stays_listed_while_it_is_checked_again() {
     lobby.report(target("203.0.113.9:8190"), CheckResult::Reachable(ms(99)));
     assert_eq!(lobby.list().len(), 1);
     assert_eq!(lobby.events(), [""; 0], "nothing has changed");
-    assert_eq!(lobby.lists().lobby(&LOBBY).servers().next().unwrap().latency(), Some(ms(99)));
+    assert_eq!(lobby.lists().list(&LOBBY).servers().next().unwrap().latency(), Some(ms(99)));
 }
 
 #[test]

@@ -60,9 +60,9 @@ fn reading_a_list_allocates_nothing() {
     lobby.register("203.0.113.9", &udp(1));
     lobby.list();
     let lists: Arc<PublishedLists> = lobby.lists();
-    drop(lists.lobby(&LOBBY));
+    drop(lists.list(&LOBBY));
     let take = || {
-        let list = lists.lobby(&LOBBY);
+        let list = lists.list(&LOBBY);
         assert_eq!(list.pieces().map(<[u8]>::len).sum::<usize>(), list.size());
     };
     assert_eq!(allocations(take), 0);

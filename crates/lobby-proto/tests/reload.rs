@@ -52,7 +52,7 @@ fn every_field_has_its_range() {
     assert_eq!(wrong(|config| config.caps.per_address = 0), "caps.per_address");
     assert_eq!(wrong(|config| config.caps.per_list = 0), "caps.per_list");
     assert_eq!(wrong(|config| config.caps.total = 16_000_001), "caps.total");
-    assert_eq!(wrong(|config| config.caps.lobbies = 0), "caps.lobbies");
+    assert_eq!(wrong(|config| config.caps.lists = 0), "caps.lists");
     assert_eq!(wrong(|config| config.checks.timeout = ms(99)), "checks.timeout");
     assert_eq!(wrong(|config| config.checks.keep = secs(0)), "checks.keep");
     assert_eq!(wrong(|config| config.checks.retry = secs(0)), "checks.retry");

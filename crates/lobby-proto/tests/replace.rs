@@ -87,7 +87,7 @@ fn l8_the_last_registration_counts_regardless_of_its_family() {
     // The same bytes as before from this address, but no longer the current data of the server.
     assert_eq!(lobby.register("203.0.113.9", &old), RegistrationOutcome::Changed);
     lobby.list();
-    let list = lobby.lists().lobby(&LOBBY);
+    let list = lobby.lists().list(&LOBBY);
     assert_eq!(list.servers().next().unwrap().block().occupancy.players, 5);
     assert_eq!(lobby.register("203.0.113.9", &old), RegistrationOutcome::Refreshed);
 }
@@ -100,7 +100,7 @@ fn a_known_server_that_names_another_lobby_moves_there() {
     assert_eq!(lobby.register("203.0.113.9", &udp(1).lobby(support::lobby(7))), RegistrationOutcome::Listed);
     assert_eq!(lobby.list(), [""; 0]);
     assert_eq!(lobby.list_of(support::lobby(7)), ["[2001:db8::9]:8190 203.0.113.9:8190 udp server 1"]);
-    assert_eq!((lobby.stats().lobbies, lobby.unlisted(UnlistReason::Moved)), (1, 1));
+    assert_eq!((lobby.stats().lists, lobby.unlisted(UnlistReason::Moved)), (1, 1));
     // The other family repeats its old registration, which is now the last one.
     assert_eq!(lobby.register("2001:db8::9", &udp(1)), RegistrationOutcome::Listed);
     assert_eq!(lobby.list().len(), 1);

@@ -8,7 +8,7 @@ use support::*;
 fn public_id(lobby: &mut Lobby, server: &Server) -> PublicId {
     lobby.wait(ms(100));
     let lists = lobby.registry.lists().snapshot();
-    let mut servers = lists.lobbies().flat_map(|(_, list)| list.servers());
+    let mut servers = lists.lists().flat_map(|(_, list)| list.servers());
     let name = format!("udp server {}", server.id);
     servers.find(|listed| line(listed).ends_with(&name)).expect("a listed server").public_id()
 }

@@ -45,7 +45,7 @@ fn restored_servers_keep_their_public_id_and_age() {
     lobby.list();
     let (again, _) = restarted(&lobby.save(), Config::default());
     let facts = |lobby: &Lobby| {
-        let list = lobby.lists().lobby(&LOBBY);
+        let list = lobby.lists().list(&LOBBY);
         let age = |since| lobby.now.duration_since(since).as_secs();
         let mut facts: Vec<_> = list.servers().map(|server| (server.public_id(), age(server.since()))).collect();
         facts.sort();
@@ -111,7 +111,7 @@ fn banned_and_private_servers_are_not_restored() {
     let network = BanSubject::Network("203.0.113.10/32".parse().unwrap());
     let mut lobby = full();
     lobby.list();
-    let id = lobby.lists().lobby(&support::lobby(7)).servers().next().unwrap().public_id();
+    let id = lobby.lists().list(&support::lobby(7)).servers().next().unwrap().public_id();
     let server = BanSubject::Server(UnlistedServer {
         id,
         name: String::new(),

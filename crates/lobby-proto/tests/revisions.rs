@@ -20,7 +20,7 @@ fn players_and_values_change_in_place() {
         assert_eq!(lobby.register(HERE, &server(players, map)), RegistrationOutcome::Refreshed);
         assert_eq!(lobby.list().len(), 1);
         let snapshot = lobby.lists().snapshot();
-        let shown = snapshot.lobbies().flat_map(|(_, list)| list.servers()).next().unwrap();
+        let shown = snapshot.lists().flat_map(|(_, list)| list.servers()).next().unwrap();
         assert_eq!(shown.block().occupancy.players, players);
         assert_eq!(shown.block().table.get(b"map"), Some(map.as_bytes()));
     }

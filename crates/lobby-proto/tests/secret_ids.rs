@@ -92,7 +92,7 @@ fn l13_no_list_contains_the_id() {
     let server = udp(SECRET).key("protocol_id", [7; 16]);
     assert_eq!(lobby.register("203.0.113.9", &server), RegistrationOutcome::Listed);
     lobby.list();
-    let list = lobby.lists().lobby(&ListId::GANG_GARRISON_2);
+    let list = lobby.lists().list(&ListId::GANG_GARRISON_2);
     let legacy = lobby.legacy_reply(rallypoint_wire::lobby::ProtocolId::from_bytes([7; 16]));
     assert!(legacy.len() > 1);
     for bytes in [list.pieces().flatten().copied().collect(), legacy.to_vec()] {

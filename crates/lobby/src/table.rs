@@ -180,7 +180,7 @@ impl ServerTable {
     /// Handles the whole list: servers that are not part of it are removed.
     pub fn handle_list(&mut self, list: &ListSnapshot) {
         let mut listed = HashSet::with_capacity(self.totals.servers);
-        for listing in list.lobbies().flat_map(|(_, list)| list.servers()) {
+        for listing in list.lists().flat_map(|(_, list)| list.servers()) {
             listed.insert(listing.public_id());
             self.put(listing);
         }

@@ -15,7 +15,7 @@ fn an_announced_server_is_listed_updated_and_removed() {
     lobby.wait_until_listed(&["announced"]);
     announce.set_occupancy(Occupancy { slots: 99, ..Occupancy::default() });
     common::eventually("the change is listed", || {
-        let list = lobby.lists().lobby(&common::LOBBY);
+        let list = lobby.lists().list(&common::LOBBY);
         list.servers().next().unwrap().block().occupancy.slots == 99
     });
     announce.stop();

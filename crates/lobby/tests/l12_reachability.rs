@@ -40,7 +40,7 @@ fn l12_a_tcp_server_is_listed_when_its_port_is_open() {
     let port = server.local_addr().unwrap().port();
     lobby.send(&registration("open", port, Transport::Tcp, &[]));
     lobby.wait_until_listed(&["open"]);
-    let list = lobby.lists().lobby(&common::LOBBY);
+    let list = lobby.lists().list(&common::LOBBY);
     assert!(list.servers().next().unwrap().latency().is_some());
     assert_eq!(lobby.stats().outcome(RegistrationOutcome::Listed), 0, "the check lists it, not the datagram");
     lobby.shutdown();

@@ -25,7 +25,7 @@ fn register(lobby: &Lobby, map: &str) {
     };
     lobby.send_all((0..SERVERS).map(server));
     eventually("all servers are published", || {
-        let list = lobby.lists().lobby(&LOBBY);
+        let list = lobby.lists().list(&LOBBY);
         list.count() == usize::from(SERVERS)
             && list.servers().all(|listing| listing.block().table.get(b"map") == Some(map.as_bytes()))
     });
@@ -44,7 +44,7 @@ fn l14_all_clients_of_a_popular_list_get_the_same_bytes() {
     let lobby = Lobby::start(options);
     for map in ["ctf_truefort", "arena_lumberyard", "koth_valley"] {
         register(&lobby, map);
-        let list: Vec<u8> = lobby.lists().lobby(&LOBBY).pieces().flatten().copied().collect();
+        let list: Vec<u8> = lobby.lists().list(&LOBBY).pieces().flatten().copied().collect();
         assert!(list.len() > 512 << 10, "a list of this size gets a file");
         for client in 0..CLIENTS {
             assert!(lobby.list() == list, "client {client} of {map}");

@@ -29,7 +29,7 @@ fn register(lobby: &Lobby, round: char) {
     };
     lobby.send_all((0..SERVERS).map(server));
     eventually("all servers are published", || {
-        let list = lobby.lists().lobby(&LOBBY);
+        let list = lobby.lists().list(&LOBBY);
         let is_new = |listing: &std::sync::Arc<rallypoint_lobby_proto::ListedServer>| {
             listing.block().table.get(b"filler").is_some_and(|filler| filler[0] == round as u8)
         };

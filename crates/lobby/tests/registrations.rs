@@ -29,7 +29,7 @@ fn a_large_list_arrives_completely() {
         common::registration(name, 1_000 + number, transport, &[("filler", &[b'x'; 900])])
     };
     lobby.send_all((0..).zip(&names).map(server));
-    common::eventually("all servers are listed", || lobby.lists().lobby(&common::LOBBY).count() == 3_000);
+    common::eventually("all servers are listed", || lobby.lists().list(&common::LOBBY).count() == 3_000);
     let reply = lobby.list();
     assert!(reply.len() > 2_700_000);
     assert_eq!(common::names(&reply), names);

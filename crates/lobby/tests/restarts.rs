@@ -20,7 +20,7 @@ fn a_restart_does_not_empty_the_list() {
     lobby.send(&server("two"));
     lobby.wait_until_listed(&["one", "two"]);
     let ids = |lobby: &Lobby| {
-        let list = lobby.lists().lobby(&common::LOBBY);
+        let list = lobby.lists().list(&common::LOBBY);
         let mut ids: Vec<_> = list.servers().map(|listing| listing.public_id()).collect();
         ids.sort();
         ids

@@ -24,7 +24,7 @@ fn a_shutdown_frees_the_ports_and_a_second_one_is_harmless() {
     });
     assert!(TcpStream::connect(addr).is_err());
     let Lobby { service, runtime } = lobby;
-    assert_eq!(service.lists().lobby(&LOBBY).count(), 1, "published lists can still be read");
+    assert_eq!(service.lists().list(&LOBBY).count(), 1, "published lists can still be read");
     drop((service, idle));
     drop(runtime);
     UdpSocket::bind(addr).unwrap();
@@ -41,7 +41,7 @@ fn a_shutdown_completes_replies_in_progress() {
         common::registration(&format!("server {number}"), 1_000 + number, transport, &[("filler", &[b'x'; 4_000])])
     };
     lobby.send_all((0..2_000).map(server));
-    common::eventually("all servers are listed", || lobby.lists().lobby(&LOBBY).count() == 2_000);
+    common::eventually("all servers are listed", || lobby.lists().list(&LOBBY).count() == 2_000);
     let mut reader = connect(lobby.addr());
     reader.write_all(&request(LOBBY)).unwrap();
     let mut first = [0; 4];

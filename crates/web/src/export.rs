@@ -6,7 +6,7 @@ mod page;
 use crate::ListNames;
 use arc_swap::ArcSwap;
 use rallypoint_lobby::{LobbyService, TableSnapshot};
-use rallypoint_lobby_proto::LobbyList;
+use rallypoint_lobby_proto::PublishedList;
 use rallypoint_mirror::{CopySnapshot, CopySource, CopyWriter, ExportError, ExportKey, ListFile, minisign::PublicKey};
 use rallypoint_query::list_names;
 use rallypoint_wire::lobby::ListId;
@@ -132,7 +132,7 @@ impl CopySource for Source {
         let table = Arc::clone(&self.lobby.servers().snapshot());
         let settings = self.settings.load_full();
         let lists = self.lobby.lists().snapshot();
-        let mut lists: Vec<_> = lists.lobbies().map(|(id, list)| (*id, Arc::clone(list))).collect();
+        let mut lists: Vec<_> = lists.lists().map(|(id, list)| (*id, Arc::clone(list))).collect();
         lists.sort_by_key(|(id, list)| (settings.names.name(id).is_none(), Reverse(list.count()), *id));
         lists.truncate(MAX_LISTS);
         Snapshot { table, lists, settings }
@@ -142,7 +142,7 @@ impl CopySource for Source {
 struct Snapshot {
     table: Arc<TableSnapshot>,
     /// The lists that have files of their own.
-    lists: Vec<(ListId, Arc<LobbyList>)>,
+    lists: Vec<(ListId, Arc<PublishedList>)>,
     settings: Arc<ExportSettings>,
 }
 

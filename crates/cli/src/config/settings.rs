@@ -170,7 +170,7 @@ impl Settings {
         let mut config = self.registry.clone();
         config.address_map = self.address_map.iter().copied().collect();
         config.checks.exempt = self.check_exempt.iter().copied().collect();
-        config.named_lobbies = self.names.iter().filter(|(_, name)| !name.is_empty()).map(|(id, _)| *id).collect();
+        config.named_lists = self.names.iter().filter(|(_, name)| !name.is_empty()).map(|(id, _)| *id).collect();
         config.limit_exempt = self.limit_exempt.iter().copied().collect();
         config.whole_lists = self.whole_lists.iter().copied().collect();
         config.bans = BanList::new(self.all_bans().cloned(), now, today.into());

@@ -144,10 +144,10 @@ fn table() -> Vec<Setting> {
             "Maximum number of servers per list.";
         LIVE "caps.total" = "1_000_000", number(1..=16_000_000) => registry.caps.total,
             "Maximum number of servers in all lists.";
-        LIVE "caps.lists" = "10_000", number(AT_LEAST_1) => registry.caps.lobbies,
+        LIVE "caps.lists" = "10_000", number(AT_LEAST_1) => registry.caps.lists,
             "Maximum number of lists without a name. Any UUID opens one. Lists with a name do not count and always have \
              room.";
-        LIVE "caps.lists_per_network" = "100", number(AT_LEAST_1) => registry.caps.lobbies_per_network,
+        LIVE "caps.lists_per_network" = "100", number(AT_LEAST_1) => registry.caps.lists_per_network,
             "Maximum number of lists without a name opened by one network (IPv4 /24, IPv6 /48).";
         LIVE "caps.memory" = "2GiB", size(MIB..=TIB) => registry.caps.memory,
             "Maximum memory for all servers in bytes: two to four times the size of the registrations, plus 1200 bytes each; \

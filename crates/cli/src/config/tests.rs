@@ -374,8 +374,8 @@ fn the_registry_accepts_what_the_settings_accept() {
     assert_eq!(registry.validate(), Ok(()));
     let default = Settings::default().registry(std::time::Instant::now(), jiff::Timestamp::UNIX_EPOCH);
     // The program has default names; the crate has none.
-    let named_lobbies = names::known().into_keys().collect();
-    assert_eq!(default, rallypoint_lobby_proto::Config { named_lobbies, ..Default::default() });
+    let named_lists = names::known().into_keys().collect();
+    assert_eq!(default, rallypoint_lobby_proto::Config { named_lists, ..Default::default() });
 }
 
 /// The table has the defaults of the program. The crates have some of their own, for programs that embed them.

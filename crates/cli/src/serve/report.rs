@@ -38,7 +38,7 @@ impl Reporter {
         let list_requests = service.list_stats().requests;
         let datagrams = outcomes_since(&self.last, &now);
         let lists = list_requests.saturating_sub(self.list_requests);
-        info!(listed = now.listed, lobbies = now.lobbies, datagrams, lists, "summary of the last hour");
+        info!(listed = now.listed, lists_open = now.lists, datagrams, lists, "summary of the last hour");
         self.last = now;
         self.last_at = Instant::now();
         self.list_requests = list_requests;

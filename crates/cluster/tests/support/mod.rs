@@ -335,7 +335,7 @@ impl World {
         registry.publish(now);
         let snapshot = registry.lists().snapshot();
         let mut list = BTreeSet::new();
-        for (lobby, servers) in snapshot.lobbies() {
+        for (lobby, servers) in snapshot.lists() {
             for server in servers.servers() {
                 let block = server.block();
                 let name = String::from_utf8_lossy(block.table.get(b"name").unwrap()).into_owned();

@@ -56,7 +56,7 @@ impl Peer {
     pub fn players(&mut self, now: Instant) -> Vec<u16> {
         self.registry.publish(now);
         let snapshot = self.registry.lists().snapshot();
-        let servers = snapshot.lobbies().flat_map(|(_, servers)| servers.servers());
+        let servers = snapshot.lists().flat_map(|(_, servers)| servers.servers());
         servers.map(|server| server.block().occupancy.players).collect()
     }
 }

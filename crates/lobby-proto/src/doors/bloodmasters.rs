@@ -3,7 +3,7 @@
 //! An announcement says only the port of a server; a query of document 002 completes it.
 
 use super::{AnnouncedQuery, Door, HttpAction, HttpDoor, HttpError, HttpRequest, rendered::Rendered};
-use crate::{LobbyList, PublishedLists};
+use crate::{PublishedList, PublishedLists};
 use rallypoint_wire::{
     bloodmasters::master_list::{PATH, Request, emit_servers},
     lobby::{Endpoint, ListId},
@@ -56,14 +56,14 @@ impl super::RequestHandler for MasterList {
     }
 
     fn list(&self, now: Instant, lists: &PublishedLists) -> Arc<[u8]> {
-        let rendered = self.rendered.get(now, &lists.lobby(&ListId::BLOODMASTERS), |list, _| render(list).into());
+        let rendered = self.rendered.get(now, &lists.list(&ListId::BLOODMASTERS), |list, _| render(list).into());
         Arc::clone(&rendered)
     }
 }
 
 /// The servers that answer queries at the port they are listed with, whether they announced themselves here or were listed in
 /// another way.
-fn render(list: &LobbyList) -> Vec<u8> {
+fn render(list: &PublishedList) -> Vec<u8> {
     let servers = list.servers().filter(|server| server.block().table.get(b"x-query") == Some(b"bloodmasters"));
     let endpoints = servers.flat_map(|server| {
         let block = server.block();

@@ -2,7 +2,7 @@
 //! from the current list.
 
 use super::{DatagramDoor, Datagrams, Door, DoorReply, DoorSockets, RequestDoor, rendered::Rendered};
-use crate::{ListedServer, LobbyList, PublishedLists, RegistrationOutcome, Registry};
+use crate::{ListedServer, PublishedList, PublishedLists, RegistrationOutcome, Registry};
 use rallypoint_wire::{
     DecodeError,
     legacy::{Counts, Info, ListEntry, ListRequest, MAX_SERVERS, PORT, Registration as LegacyRegistration, emit_list},
@@ -106,7 +106,7 @@ struct Requests {
 impl RequestDoor for Requests {
     fn reply(&self, now: Instant, lists: &PublishedLists, request: &[u8]) -> Result<DoorReply, DecodeError> {
         let request = ListRequest::parse(request)?;
-        let rendered = self.rendered.get(now, &lists.lobby(&ListId::GANG_GARRISON_2), render);
+        let rendered = self.rendered.get(now, &lists.list(&ListId::GANG_GARRISON_2), render);
         let reply = rendered.get(&request.protocol_id).cloned();
         Ok(DoorReply::Bytes(reply.unwrap_or_else(|| Arc::new([0]))))
     }
@@ -116,7 +116,7 @@ type Replies = BTreeMap<ProtocolId, Arc<[u8]>>;
 
 /// The replies by protocol. A reply that is too small for all servers has those that have been listed longest, so that a flood of
 /// new servers does not hide them.
-fn render(list: &LobbyList, previous: Option<&Replies>) -> Replies {
+fn render(list: &PublishedList, previous: Option<&Replies>) -> Replies {
     let shown = |server: &Arc<ListedServer>| Some((server.since(), server.public_id(), protocol_of(server)?));
     let mut servers: Vec<_> = list.servers().filter_map(|server| Some((shown(server)?, server))).collect();
     servers.sort_unstable_by_key(|&(key, _)| key);

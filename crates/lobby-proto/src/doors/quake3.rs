@@ -159,7 +159,7 @@ impl Master {
         size: usize,
     ) {
         self.stats.list_requests += 1;
-        let rows = self.rows.get(now, &registry.lists().lobby(&LIST), |list, _| list::rows(list));
+        let rows = self.rows.get(now, &registry.lists().list(&LIST), |list, _| list::rows(list));
         let is_trusted = registry.config().whole_lists.contains(from.ip());
         let budget = if is_trusted { usize::MAX } else { reflection_budget(from.ip(), size) };
         let (datagrams, is_cut) = list::datagrams(&rows, request, header_bytes(from.ip()), budget, &mut self.rotation);
@@ -269,7 +269,7 @@ fn probed_server(from: SocketAddr, info: InfoString<'_>, latency: Duration) -> R
         label: label(from),
         origin: ListingOrigin::Announced,
         door: Some(&QUAKE3),
-        lobby: LIST,
+        list: LIST,
         ips: vec![from.ip()],
         port: NonZeroU16::new(from.port()).ok_or(missing("port"))?,
         occupancy,

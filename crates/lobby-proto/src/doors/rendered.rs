@@ -1,6 +1,6 @@
 //! Lists in the bytes of a door that has few clients: rendered when a client requests one, once per published version.
 
-use crate::LobbyList;
+use crate::PublishedList;
 use arc_swap::ArcSwapOption;
 use std::{
     sync::{Arc, Mutex, PoisonError, TryLockError},
@@ -35,7 +35,12 @@ impl<T> Default for Rendered<T> {
 impl<T> Rendered<T> {
     /// What `render` makes of the list and of its previous result. While another thread renders, and during the pause after it,
     /// this is the result for the version before.
-    pub fn get(&self, now: Instant, list: &LobbyList, render: impl FnOnce(&LobbyList, Option<&T>) -> T) -> Arc<T> {
+    pub fn get(
+        &self,
+        now: Instant,
+        list: &PublishedList,
+        render: impl FnOnce(&PublishedList, Option<&T>) -> T,
+    ) -> Arc<T> {
         let mut state = match (self.latest.load_full(), self.state.try_lock()) {
             (_, Ok(state)) => state,
             (_, Err(TryLockError::Poisoned(poisoned))) => poisoned.into_inner(),

@@ -1,6 +1,6 @@
 //! The lists as the registry edits them.
 
-use super::{Chunk, ListReply, ListSnapshot, LobbyList, PublishedLists};
+use super::{Chunk, ListReply, ListSnapshot, PublishedList, PublishedLists};
 use crate::{
     ListedServer,
     hash::{KeyedHash, KeyedMap, KeyedSet},
@@ -16,33 +16,33 @@ const FULL: usize = 128 * 1024;
 /// Size below which a chunk that has shrunk takes servers again.
 const OPEN: usize = FULL / 2;
 
-/// Size below which the servers of a chunk move to other chunks, so that a lobby that was large for a while does not stay in
+/// Size below which the servers of a chunk move to other chunks, so that a list that was large for a while does not stay in
 /// a thousand pieces.
 const SMALL: usize = FULL / 4;
 
-/// Cost of copying the snapshot, per lobby, in bytes of a chunk that take about as long to copy.
+/// Cost of copying the snapshot, per list, in bytes of a chunk that take about as long to copy.
 const SNAPSHOT_ROW: usize = 100;
 
 index_type! {
-    /// A lobby of a [`ListBuilder`].
+    /// A list of a [`ListBuilder`].
     ListIndex
 }
 
 index_type! {
-    /// A chunk of a lobby.
+    /// A chunk of a list.
     ChunkIndex
 }
 
 /// The position of a server in the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ListPosition {
-    lobby: ListIndex,
-    within: LobbyPosition,
+    list: ListIndex,
+    within: ChunkPosition,
 }
 
-/// The position of a server in the list of its lobby.
+/// The position of a server in the list of its list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct LobbyPosition {
+struct ChunkPosition {
     chunk: ChunkIndex,
     /// Position among the members of the chunk.
     member: u32,
@@ -52,16 +52,16 @@ struct LobbyPosition {
 pub(crate) struct ListBuilder {
     published: Arc<PublishedLists>,
     by_id: KeyedMap<ListId, ListIndex>,
-    lobbies: Vec<LobbyBuilder>,
-    /// Elements of `lobbies` that are not in use.
+    lists: Vec<ListChunks>,
+    /// Elements of `lists` that are not in use.
     free: Vec<ListIndex>,
-    /// Lobbies that have changed since they were published.
+    /// Lists that have changed since they were published.
     dirty: KeyedSet<ListId>,
     version: u64,
 }
 
 #[derive(Debug)]
-struct LobbyBuilder {
+struct ListChunks {
     id: ListId,
     chunks: Vec<ChunkBuilder>,
     /// Chunks that take more servers.
@@ -70,7 +70,7 @@ struct LobbyBuilder {
     empty: Vec<ChunkIndex>,
     /// Number of servers.
     count: usize,
-    /// Whether it is one of the changed lobbies. Most changes find it so, and need not look it up.
+    /// Whether it is one of the changed lists. Most changes find it so, and need not look it up.
     is_dirty: bool,
 }
 
@@ -96,7 +96,7 @@ impl ListBuilder {
         Self {
             published: Arc::new(PublishedLists::new(keyed)),
             by_id: keyed.map(),
-            lobbies: Vec::new(),
+            lists: Vec::new(),
             free: Vec::new(),
             dirty: keyed.set(),
             version: 0,
@@ -107,19 +107,19 @@ impl ListBuilder {
         &self.published
     }
 
-    /// Adds the server of a slot to the list of its lobby.
+    /// Adds the server of a slot to the list of its list.
     pub fn insert(&mut self, slot: SlotIndex, server: Arc<ListedServer>) -> ListPosition {
-        let lobby = self.lobby(server.list_id);
-        let builder = &mut self.lobbies[lobby.get()];
+        let list = self.list_index(server.list_id);
+        let builder = &mut self.lists[list.get()];
         builder.mark_dirty(&mut self.dirty);
         builder.count += 1;
-        ListPosition { lobby, within: builder.insert(Member { slot, server }) }
+        ListPosition { list, within: builder.insert(Member { slot, server }) }
     }
 
     /// Replaces the data of a server, which keeps its position. Returns whether they are new.
     pub fn replace(&mut self, position: ListPosition, server: &Arc<ListedServer>) -> bool {
-        let LobbyPosition { chunk: index, member } = position.within;
-        let builder = &mut self.lobbies[position.lobby.get()];
+        let ChunkPosition { chunk: index, member } = position.within;
+        let builder = &mut self.lists[position.list.get()];
         let chunk = &mut builder.chunks[index.get()];
         let old = &mut chunk.members[member as usize].server;
         if Arc::ptr_eq(old, server) {
@@ -139,17 +139,17 @@ impl ListBuilder {
         position: ListPosition,
         mut moved: impl FnMut(SlotIndex, ListPosition),
     ) -> Arc<ListedServer> {
-        let ListPosition { lobby, within } = position;
-        let builder = &mut self.lobbies[lobby.get()];
+        let ListPosition { list, within } = position;
+        let builder = &mut self.lists[list.get()];
         builder.mark_dirty(&mut self.dirty);
         builder.count -= 1;
-        let old = builder.remove(within, |slot, within| moved(slot, ListPosition { lobby, within }));
+        let old = builder.remove(within, |slot, within| moved(slot, ListPosition { list, within }));
         if builder.count == 0 {
             self.by_id.remove(&builder.id);
             builder.chunks = Vec::new();
             builder.open = Vec::new();
             builder.empty = Vec::new();
-            self.free.push(lobby);
+            self.free.push(list);
         }
         old
     }
@@ -161,17 +161,17 @@ impl ListBuilder {
         }
         self.version += 1;
         let mut snapshot = ListSnapshot::clone(&self.published.snapshot());
-        let mut work = SNAPSHOT_ROW * snapshot.lobbies.len();
+        let mut work = SNAPSHOT_ROW * snapshot.lists.len();
         for id in self.dirty.drain() {
             match self.by_id.get(&id) {
-                Some(lobby) => {
-                    let builder = &mut self.lobbies[lobby.get()];
+                Some(list) => {
+                    let builder = &mut self.lists[list.get()];
                     builder.is_dirty = false;
                     let list = builder.build(self.version, &mut work);
-                    snapshot.lobbies.insert(id, Arc::new(list));
+                    snapshot.lists.insert(id, Arc::new(list));
                 }
                 None => {
-                    snapshot.lobbies.remove(&id);
+                    snapshot.lists.remove(&id);
                 }
             }
         }
@@ -179,26 +179,26 @@ impl ListBuilder {
         work
     }
 
-    fn lobby(&mut self, id: ListId) -> ListIndex {
+    fn list_index(&mut self, id: ListId) -> ListIndex {
         *self.by_id.entry(id).or_insert_with(|| {
             let new =
-                LobbyBuilder { id, chunks: Vec::new(), open: Vec::new(), empty: Vec::new(), count: 0, is_dirty: false };
+                ListChunks { id, chunks: Vec::new(), open: Vec::new(), empty: Vec::new(), count: 0, is_dirty: false };
             match self.free.pop() {
                 Some(index) => {
-                    self.lobbies[index.get()] = new;
+                    self.lists[index.get()] = new;
                     index
                 }
                 None => {
-                    self.lobbies.push(new);
-                    ListIndex::new(self.lobbies.len() - 1)
+                    self.lists.push(new);
+                    ListIndex::new(self.lists.len() - 1)
                 }
             }
         })
     }
 }
 
-impl LobbyBuilder {
-    /// Adds the lobby to those that have changed.
+impl ListChunks {
+    /// Adds the list to those that have changed.
     fn mark_dirty(&mut self, dirty: &mut KeyedSet<ListId>) {
         if !self.is_dirty {
             self.is_dirty = true;
@@ -207,7 +207,7 @@ impl LobbyBuilder {
     }
 
     /// Adds a server to a chunk that has room.
-    fn insert(&mut self, member: Member) -> LobbyPosition {
+    fn insert(&mut self, member: Member) -> ChunkPosition {
         let index = self.open.last().copied().unwrap_or_else(|| {
             let new = self.empty.pop().unwrap_or_else(|| {
                 self.chunks.push(ChunkBuilder::default());
@@ -224,13 +224,13 @@ impl LobbyBuilder {
         if chunk.size >= FULL {
             self.close(index);
         }
-        LobbyPosition { chunk: index, member }
+        ChunkPosition { chunk: index, member }
     }
 
     fn remove(
         &mut self,
-        position: LobbyPosition,
-        mut moved: impl FnMut(SlotIndex, LobbyPosition),
+        position: ChunkPosition,
+        mut moved: impl FnMut(SlotIndex, ChunkPosition),
     ) -> Arc<ListedServer> {
         let index = position.chunk;
         let chunk = &mut self.chunks[index.get()];
@@ -274,12 +274,12 @@ impl LobbyBuilder {
         }
     }
 
-    fn build(&mut self, version: u64, work: &mut usize) -> LobbyList {
+    fn build(&mut self, version: u64, work: &mut usize) -> PublishedList {
         let used = self.chunks.iter_mut().filter(|chunk| !chunk.members.is_empty());
         let (chunks, servers) =
             used.map(|chunk| chunk.build(work)).map(|Chunk { bytes, servers }| (bytes, servers)).unzip();
         let reply = ListReply::new(self.count as u32, chunks);
-        LobbyList { reply: Arc::new(reply), servers, version }
+        PublishedList { reply: Arc::new(reply), servers, version }
     }
 }
 
@@ -300,12 +300,12 @@ impl ChunkBuilder {
 impl ListBuilder {
     /// All members with their positions.
     fn members(&self) -> impl Iterator<Item = (SlotIndex, ListPosition, &Arc<ListedServer>)> {
-        let lobbies = self.by_id.values().map(|&lobby| (lobby, &self.lobbies[lobby.get()]));
-        lobbies.flat_map(|(lobby, builder)| {
+        let lists = self.by_id.values().map(|&list| (list, &self.lists[list.get()]));
+        lists.flat_map(|(list, builder)| {
             builder.chunks.iter().enumerate().flat_map(move |(index, chunk)| {
                 let chunk_index = ChunkIndex::new(index);
                 (0..).zip(&chunk.members).map(move |(member, Member { slot, server })| {
-                    (*slot, ListPosition { lobby, within: LobbyPosition { chunk: chunk_index, member } }, server)
+                    (*slot, ListPosition { list, within: ChunkPosition { chunk: chunk_index, member } }, server)
                 })
             })
         })
@@ -313,18 +313,18 @@ impl ListBuilder {
 
     pub fn check_invariants(&self, is_at: impl Fn(SlotIndex, ListPosition, &Arc<ListedServer>) -> bool) {
         assert!(self.members().all(|(slot, position, server)| is_at(slot, position, server)), "position in the lists");
-        assert_eq!(self.by_id.len() + self.free.len(), self.lobbies.len(), "lobbies in the lists");
-        for (id, lobby) in &self.by_id {
-            let LobbyBuilder { chunks, open, empty, count, .. } = &self.lobbies[lobby.get()];
-            assert_eq!(self.lobbies[lobby.get()].id, *id);
-            assert_eq!(chunks.iter().map(|chunk| chunk.members.len()).sum::<usize>(), *count, "count of a lobby");
-            assert!(*count > 0, "an empty lobby");
+        assert_eq!(self.by_id.len() + self.free.len(), self.lists.len(), "lists in the lists");
+        for (id, list) in &self.by_id {
+            let ListChunks { chunks, open, empty, count, .. } = &self.lists[list.get()];
+            assert_eq!(self.lists[list.get()].id, *id);
+            assert_eq!(chunks.iter().map(|chunk| chunk.members.len()).sum::<usize>(), *count, "count of a list");
+            assert!(*count > 0, "an empty list");
             for (index, chunk) in chunks.iter().enumerate() {
                 let index = ChunkIndex::new(index);
                 let size: usize = chunk.members.iter().map(|member| member.server.block.len()).sum();
                 assert_eq!(size, chunk.size, "size of a chunk");
                 let is_member = |member: &Member| member.server.list_id == *id;
-                assert!(chunk.members.iter().all(is_member), "a server in the list of another lobby");
+                assert!(chunk.members.iter().all(is_member), "a server in the list of another list");
                 let is_empty = empty.contains(&index);
                 assert_eq!(chunk.open_at.map(|at| open[at]), chunk.open_at.map(|_| index), "open chunks");
                 assert!(chunk.open_at.is_some() || is_empty || size >= OPEN, "a chunk that is not reused");

@@ -185,7 +185,7 @@ impl Entries {
         let cold = self.slots.cold(slot);
         let list = cold.server.list_id;
         if self.groups.usage(Group::List(list)).servers == 0 {
-            self.lists.open(list, self.config.named_lobbies.contains(&list), opener);
+            self.lists.open(list, self.config.named_lists.contains(&list), opener);
         }
         self.groups.join(Group::List(list), slot, cold);
     }

@@ -23,8 +23,8 @@ pub struct ProbedServer {
     pub origin: ListingOrigin,
     /// The door through which it announced itself, if it did.
     pub door: Option<&'static Door>,
-    /// The lobby in which it is listed.
-    pub lobby: ListId,
+    /// The list in which it is listed.
+    pub list: ListId,
     /// The addresses at which it replied, over UDP. Only the last address of each family is used.
     pub ips: Vec<IpAddr>,
     /// Its port.
@@ -116,9 +116,9 @@ impl Registry {
         if probed.ips.is_empty() || !probed.ips.iter().all(|ip| is_possible_source(*ip)) {
             return Err(RegistrationOutcome::InvalidSource);
         }
-        let ProbedServer { lobby, port, occupancy, .. } = *probed;
+        let ProbedServer { list, port, occupancy, .. } = *probed;
         let id = self.probed_id(&probed.label);
-        let new = Registration::new(id, lobby, Transport::Udp, port, occupancy, probed.table.as_table())
+        let new = Registration::new(id, list, Transport::Udp, port, occupancy, probed.table.as_table())
             .map_err(RegistrationOutcome::Malformed)?;
         // A server that only other nodes have queried so far gets its own ID.
         self.find_or_adopt(id);
@@ -136,7 +136,7 @@ impl Registry {
         }
         let public_id = self.public_id(id);
         let slot = known.unwrap_or_else(|| self.create(now, None, public_id, &new, probed.origin, probed.door));
-        self.move_list(now, slot, None, lobby);
+        self.move_list(now, slot, None, list);
         let deadline = self.clock.deadline(now, probed.lease);
         for &ip in &probed.ips {
             self.set_endpoint(now, slot, self.config.endpoint(ip, port), &new);

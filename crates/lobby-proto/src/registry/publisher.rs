@@ -241,9 +241,9 @@ mod tests {
         for slot in slots {
             assert!(lists.show(now, &mut entries, slot) && !lists.show(now, &mut entries, slot));
         }
-        assert_eq!(lists.published().lobby(&ListId::GANG_GARRISON_2).count(), 0);
+        assert_eq!(lists.published().list(&ListId::GANG_GARRISON_2).count(), 0);
         lists.handle_timeout(now);
-        assert_eq!(lists.published().lobby(&ListId::GANG_GARRISON_2).count(), 3);
+        assert_eq!(lists.published().list(&ListId::GANG_GARRISON_2).count(), 3);
         assert!(lists.hide(now, &mut entries, slots[0], UnlistReason::Expired));
         assert!(!lists.hide(now, &mut entries, slots[0], UnlistReason::Expired));
         lists.check_invariants(&entries);

@@ -47,7 +47,7 @@ const MAX_DEPARTURES: usize = 100_000;
 pub struct ReplicatedServer {
     /// Its public ID; the secret one stays with the node that heard it (L13).
     pub public_id: PublicId,
-    /// The lobby in which it is listed.
+    /// The list in which it is listed.
     pub list_id: ListId,
     /// How it came into the list.
     pub origin: ListingOrigin,

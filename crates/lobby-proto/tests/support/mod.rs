@@ -336,7 +336,7 @@ pub const REACHABLE: CheckResult = CheckResult::Reachable(ms(20));
 
 /// The published reply of a lobby, parsed as a client parses it. It has to agree with the listed servers.
 pub fn published(registry: &Registry, lobby: ListId) -> Vec<String> {
-    let list = registry.lists().lobby(&lobby);
+    let list = registry.lists().list(&lobby);
     let reply: Vec<u8> = list.pieces().flatten().copied().collect();
     assert_eq!(reply.len(), list.size());
     let servers: Vec<_> = blocks(&reply).collect::<Result<_, _>>().expect("a valid reply");

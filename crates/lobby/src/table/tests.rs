@@ -88,11 +88,8 @@ impl Fixture {
         self.registry.publish(self.now);
         let lists = self.registry.lists().snapshot();
         let snapshot = Arc::clone(self.table.published());
-        let listed: BTreeMap<_, _> = lists
-            .lobbies()
-            .flat_map(|(_, list)| list.servers())
-            .map(|listing| (listing.public_id(), listing))
-            .collect();
+        let listed: BTreeMap<_, _> =
+            lists.lists().flat_map(|(_, list)| list.servers()).map(|listing| (listing.public_id(), listing)).collect();
         let in_table: Vec<_> = snapshot.records().map(|record| record.id).collect();
         assert_eq!(in_table, listed.keys().copied().collect::<Vec<_>>(), "sorted by ID");
         let mut lists: BTreeMap<ListId, Totals> = BTreeMap::new();
@@ -233,7 +230,7 @@ fn an_early_result_is_applied_when_the_server_is_listed() {
     fixture.register(1, 1, "a", 0);
     fixture.registry.publish(fixture.now);
     let lists = fixture.registry.lists().snapshot();
-    let id = lists.lobbies().flat_map(|(_, list)| list.servers()).next().unwrap().public_id();
+    let id = lists.lists().flat_map(|(_, list)| list.servers()).next().unwrap().public_id();
     fixture.table.handle_verification(VerificationResult::new(id, Verification::Verified));
     let update = fixture.wait(PUBLISH_INTERVAL).unwrap();
     assert_eq!(update.snapshot.record(id).unwrap().verification, Verification::Verified);

@@ -25,7 +25,7 @@ pub(crate) fn probed_server(
         label: target.to_string(),
         origin,
         door: None,
-        lobby: target.list,
+        list: target.list,
         ips,
         port: target.port,
         occupancy,

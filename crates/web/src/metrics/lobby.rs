@@ -67,7 +67,7 @@ fn registry(out: &mut Exposition, stats: &RegistryStats) {
     out.gauge("rallypoint_servers_listed", "Listed servers.", stats.listed);
     let help = "Registered addresses with port; a server has at most one of each address family.";
     out.gauge("rallypoint_endpoints", help, stats.endpoints);
-    out.gauge("rallypoint_lists", "Lists with at least one registered server.", stats.lobbies);
+    out.gauge("rallypoint_lists", "Lists with at least one registered server.", stats.lists);
     let help = "Servers that unregistered recently, which are remembered for some seconds.";
     out.gauge("rallypoint_tombstones", help, stats.tombstones);
     out.gauge("rallypoint_registry_bytes", "Estimated memory of all registered servers.", stats.memory);

@@ -128,7 +128,7 @@ impl Site {
         let list = self.wait_for("/api/v1/servers", |list| list["total"] == servers.len());
         wait_until("the list reply has all servers", || {
             let lists = self.lobby.lists().snapshot();
-            let listed: usize = lists.lobbies().map(|(_, list)| list.servers().count()).sum();
+            let listed: usize = lists.lists().map(|(_, list)| list.servers().count()).sum();
             (listed == servers.len()).then_some(())
         });
         list

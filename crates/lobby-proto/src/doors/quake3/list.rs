@@ -1,6 +1,6 @@
 //! Lists for clients: entries of some bytes each, in datagrams.
 
-use crate::LobbyList;
+use crate::PublishedList;
 use rallypoint_wire::{
     lobby::Endpoint,
     quake3::{END, ListRequest, MAX_LIST_DATAGRAM, emit_entry},
@@ -19,7 +19,7 @@ pub(super) struct Row {
 }
 
 /// The rows of a published list.
-pub(super) fn rows(list: &LobbyList) -> Vec<Row> {
+pub(super) fn rows(list: &PublishedList) -> Vec<Row> {
     let mut rows = Vec::new();
     for server in list.servers() {
         let block = server.block();

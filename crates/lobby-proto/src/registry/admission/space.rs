@@ -203,7 +203,7 @@ impl Admission {
     /// Whether no list can be opened for a server, if it needs a new one.
     fn are_lists_full(&self, entries: &Entries, cap: Cap, request: &SpaceRequest, victims: &Victims) -> bool {
         let servers_of = |list| entries.usage(Group::List(list)).servers;
-        if servers_of(request.list) > 0 || self.config.named_lobbies.contains(&request.list) {
+        if servers_of(request.list) > 0 || self.config.named_lists.contains(&request.list) {
             return false;
         }
         let leaving = request.own().chain(victims.slots().filter(|&slot| !has_heir(entries, slot)));
@@ -215,10 +215,10 @@ impl Admission {
         match cap {
             // Lists of the network of a server that was listed before may have been opened by forged registrations.
             Cap::ListsOfNetwork if request.evidence >= Some(Evidence::Known) => {
-                open.by_network >= caps.lobbies_per_network.saturating_mul(2)
+                open.by_network >= caps.lists_per_network.saturating_mul(2)
             }
-            Cap::ListsOfNetwork => open.by_network >= caps.lobbies_per_network,
-            _ => open.total >= caps.lobbies,
+            Cap::ListsOfNetwork => open.by_network >= caps.lists_per_network,
+            _ => open.total >= caps.lists,
         }
     }
 
