@@ -3,6 +3,7 @@
 //! * [`ServerInfo`] describes a server, regardless of the source: a lobby (documents 000 and 001), a Bloodmasters server
 //!   (document 002) or a server of the session protocol (document 003).
 //! * [`Prober`] queries thousands of servers at once and emits one [`ProbeResult`] per server.
+//! * [`StreamExchange`] queries one server over TCP or HTTP, for the protocols that are carried by a connection.
 //! * [`Responder`] is the other side: it answers queries for a game, within byte budgets.
 //!
 //! ```
@@ -54,11 +55,14 @@ mod protocols;
 mod reply;
 mod responder;
 mod secret;
+mod stream;
 
+pub use exchange::Transport;
 pub use info::{Extension, ExtensionValue, LobbyInfo, Mod, Player, ServerInfo, Team};
 pub use probe::{Probe, QueueError, candidates};
 pub use prober::{Prober, ProberConfig, ProberConfigError, ProberStats};
-pub use protocols::SessionReplies;
+pub use protocols::{SessionReplies, transport};
 pub use rallypoint_wire::query::{Detail, Protocol, ServerQuery, UnknownProtocol};
 pub use reply::{MissingPart, ProbeOutcome, ProbeResult, QueryReply, RawReply, RoundTrip, RttMethod};
 pub use responder::{Responder, ResponderConfig, ResponderStats};
+pub use stream::{StreamAction, StreamExchange};
