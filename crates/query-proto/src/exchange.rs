@@ -5,7 +5,7 @@ use rallypoint_wire::{
     DecodeError,
     query::{Detail, Protocol},
 };
-use std::fmt;
+use std::{fmt, net::SocketAddr};
 
 /// A query protocol. The methods are called through the functions in `protocols`, which are generated from the table of
 /// protocols, so that the hot path has no dynamic dispatch.
@@ -37,6 +37,9 @@ pub(crate) trait QueryProtocol {
     fn attempt(state: &Self::State, detail: Detail) -> Requests {
         Self::outstanding(state, detail)
     }
+
+    /// Over TCP and HTTP, tells the server's address before the first request, because some requests contain it.
+    fn set_server(_state: &mut Self::State, _server: SocketAddr) {}
 
     /// Over TCP, the length of the first message in what has been received; `None` if it is not complete.
     ///

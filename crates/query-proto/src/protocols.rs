@@ -1,6 +1,8 @@
 //! The query protocols: one file each, attached to the table in `rallypoint_wire::query`.
 
 mod bloodmasters;
+mod json;
+mod minecraft;
 mod quake3;
 mod session;
 
@@ -15,6 +17,7 @@ use rallypoint_wire::{
     DecodeError,
     query::{Detail, Protocol},
 };
+use std::net::SocketAddr;
 
 macro_rules! dispatch {
     ($($(#[$doc:meta])* $name:ident = $wire:ident $(:: $inner:ident)?, $module:ident;)+) => {
@@ -123,6 +126,12 @@ macro_rules! dispatch {
             pub fn attempt(&self, detail: Detail) -> Requests {
                 match self {
                     $(Self::$name(state) => <$module::$name>::attempt(state, detail),)+
+                }
+            }
+
+            pub fn set_server(&mut self, server: SocketAddr) {
+                match self {
+                    $(Self::$name(state) => <$module::$name>::set_server(state, server),)+
                 }
             }
 

@@ -1,5 +1,7 @@
 //! Querying one server over TCP or HTTP.
 
+#[cfg(test)]
+pub(crate) mod harness;
 mod http;
 
 use crate::{
@@ -119,7 +121,8 @@ impl StreamExchange {
             return Err(QueueError::UnusableAddress(probe.address));
         }
         let protocol = probe.query.protocol;
-        let state = State::new(protocol);
+        let mut state = State::new(protocol);
+        state.set_server(probe.address);
         Ok(Self {
             probe,
             transport,

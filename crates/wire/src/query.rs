@@ -14,6 +14,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod minecraft;
 pub mod quake3;
 
 use core::{fmt, net::SocketAddr, num::NonZeroU16, str::FromStr};
@@ -32,6 +33,8 @@ macro_rules! query_protocols {
             Session = session, session;
             /// Quake 3 and games on its engine.
             Quake3 = query::quake3, quake3;
+            /// Minecraft: Java Edition, the ping of its server list.
+            Minecraft = query::minecraft, minecraft;
         }
     };
 }
