@@ -129,7 +129,6 @@ pub(crate) struct Context<'a> {
     /// Number of attempts made; over TCP and HTTP, of connections.
     pub attempts: u8,
     /// The request that is answered, which only HTTP tells.
-    #[expect(dead_code, reason = "the first protocol over HTTP needs it")]
     pub request: Option<Request>,
 }
 

@@ -1,6 +1,7 @@
 //! The query protocols: one file each, attached to the table in `rallypoint_wire::query`.
 
 mod bloodmasters;
+mod fivem;
 mod json;
 mod minecraft;
 mod quake3;

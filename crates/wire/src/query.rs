@@ -14,6 +14,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod fivem;
 pub mod minecraft;
 pub mod quake3;
 
@@ -35,6 +36,8 @@ macro_rules! query_protocols {
             Quake3 = query::quake3, quake3;
             /// Minecraft: Java Edition, the ping of its server list.
             Minecraft = query::minecraft, minecraft;
+            /// FiveM and RedM: documents over HTTP.
+            FiveM = query::fivem, fivem;
         }
     };
 }
