@@ -1,5 +1,6 @@
 //! The query protocols: one file each, attached to the table in `rallypoint_wire::query`.
 
+mod bedrock;
 mod bloodmasters;
 mod fivem;
 mod json;

@@ -14,6 +14,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod bedrock;
 pub mod fivem;
 pub mod minecraft;
 pub mod quake3;
@@ -38,6 +39,8 @@ macro_rules! query_protocols {
             Minecraft = query::minecraft, minecraft;
             /// FiveM and RedM: documents over HTTP.
             FiveM = query::fivem, fivem;
+            /// Minecraft: Bedrock Edition.
+            Bedrock = query::bedrock, bedrock;
         }
     };
 }
