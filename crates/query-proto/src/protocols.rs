@@ -5,6 +5,7 @@ mod bloodmasters;
 mod fivem;
 mod json;
 mod minecraft;
+mod minecraft_query;
 mod quake3;
 mod session;
 

@@ -17,6 +17,7 @@
 pub mod bedrock;
 pub mod fivem;
 pub mod minecraft;
+pub mod minecraft_query;
 pub mod quake3;
 
 use core::{fmt, net::SocketAddr, num::NonZeroU16, str::FromStr};
@@ -41,6 +42,8 @@ macro_rules! query_protocols {
             FiveM = query::fivem, fivem;
             /// Minecraft: Bedrock Edition.
             Bedrock = query::bedrock, bedrock;
+            /// Minecraft: Java Edition, the query over UDP.
+            MinecraftQuery = query::minecraft_query, minecraft_query;
         }
     };
 }
