@@ -8,6 +8,7 @@ mod minecraft;
 mod minecraft_query;
 mod quake3;
 mod session;
+mod teamspeak3;
 
 pub use session::SessionReplies;
 

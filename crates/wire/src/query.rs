@@ -19,6 +19,7 @@ pub mod fivem;
 pub mod minecraft;
 pub mod minecraft_query;
 pub mod quake3;
+pub mod teamspeak3;
 
 use core::{fmt, net::SocketAddr, num::NonZeroU16, str::FromStr};
 
@@ -44,6 +45,8 @@ macro_rules! query_protocols {
             Bedrock = query::bedrock, bedrock;
             /// Minecraft: Java Edition, the query over UDP.
             MinecraftQuery = query::minecraft_query, minecraft_query;
+            /// TeamSpeak 3.
+            TeamSpeak3 = query::teamspeak3, teamspeak3;
         }
     };
 }
