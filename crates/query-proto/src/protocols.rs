@@ -2,6 +2,7 @@
 
 mod bedrock;
 mod bloodmasters;
+mod bzflag;
 mod fivem;
 mod json;
 mod minecraft;

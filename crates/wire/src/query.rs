@@ -15,6 +15,7 @@
 //! ```
 
 pub mod bedrock;
+pub mod bzflag;
 pub mod fivem;
 pub mod minecraft;
 pub mod minecraft_query;
@@ -47,6 +48,8 @@ macro_rules! query_protocols {
             MinecraftQuery = query::minecraft_query, minecraft_query;
             /// TeamSpeak 3.
             TeamSpeak3 = query::teamspeak3, teamspeak3;
+            /// BZFlag.
+            BzFlag = query::bzflag, bzflag;
         }
     };
 }
