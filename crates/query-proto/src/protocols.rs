@@ -7,6 +7,7 @@ mod fivem;
 mod json;
 mod minecraft;
 mod minecraft_query;
+mod openttd;
 mod quake3;
 mod session;
 mod teamspeak3;

@@ -19,6 +19,7 @@ pub mod bzflag;
 pub mod fivem;
 pub mod minecraft;
 pub mod minecraft_query;
+pub mod openttd;
 pub mod quake3;
 pub mod teamspeak3;
 
@@ -50,6 +51,8 @@ macro_rules! query_protocols {
             TeamSpeak3 = query::teamspeak3, teamspeak3;
             /// BZFlag.
             BzFlag = query::bzflag, bzflag;
+            /// OpenTTD over TCP.
+            OpenTtd = query::openttd, openttd;
         }
     };
 }
