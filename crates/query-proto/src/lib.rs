@@ -40,7 +40,7 @@
 //!    its `mod` and its line in the table are in `src/query.rs`.
 //! 2. A file `src/protocols/name.rs` here, with its `mod` in `src/protocols.rs`: it implements `QueryProtocol`, that is, what to
 //!    send next, given what has arrived; how replies are put together and mapped to [`ServerInfo`]; and, if it has one, the
-//!    responder.
+//!    responder. A protocol over TCP or HTTP says so in `TRANSPORT`; its steps are the same.
 //! 3. Inputs in `fuzz/corpus/queries`, and captures in `tests/captures`.
 //!
 //! Schemes, `x-query`, checks, configuration, the command line, the documentation's table and the fuzz targets follow from the
