@@ -7,7 +7,7 @@ use rallypoint_limit::Rate;
 use rallypoint_machine::Machine;
 use rallypoint_query_proto::{
     Detail, Extension, ExtensionValue, Probe, ProbeOutcome, ProbeResult, Prober, ProberConfig, Protocol, Responder,
-    ResponderConfig, ServerInfo, ServerQuery,
+    ResponderConfig, ServerInfo, ServerQuery, StreamAction, StreamExchange, Transport,
 };
 use std::{
     net::SocketAddr,
@@ -24,7 +24,8 @@ const MAX_REQUESTS: usize = 16 * (8 + 8) + 255 + 128;
 /// The beginning selects the protocol and the detail of the query: the scheme of the protocol and a byte after its colon,
 /// which does not depend on the order of protocols, or one byte. Then datagrams of the server, each after its length (two
 /// bytes, little-endian) and three bytes (`at`, `from`, `count`): `count` bytes of the latest request, from offset `from` on,
-/// replace those of the reply at offset `at`, which is how a reply repeats a token. A length of 0 lets time pass.
+/// replace those of the reply at offset `at`, which is how a reply repeats a token. A length of 0 lets time pass; over TCP and
+/// HTTP, where the datagrams are pieces of the stream, it closes the connection.
 pub fn run(data: &[u8]) {
     let Some((&first, mut script)) = data.split_first() else { return };
     let number = usize::from(first);
@@ -37,13 +38,17 @@ pub fn run(data: &[u8]) {
     if let Some((known, (letter, rest))) = named {
         protocol = known;
         detail = match letter {
-            b'p' => Detail::Players,
-            b'i' => Detail::Info,
+            b'p' | 0 => Detail::Players,
+            b'i' | 1 => Detail::Info,
             _ => Detail::Presence,
         };
         script = rest;
     }
-    let mut exchange = Exchange::new(ServerQuery { protocol, detail });
+    let probe = Probe::new(server(), ServerQuery { protocol, detail });
+    if probe.transport() != Transport::Udp {
+        return run_over_stream(probe, script);
+    }
+    let mut exchange = Exchange::new(probe);
     while let Some((&[low, high, at, from, count], rest)) = script.split_first_chunk() {
         let (datagram, rest) = rest.split_at(usize::from(u16::from_le_bytes([low, high])).min(rest.len()));
         script = rest;
@@ -71,10 +76,10 @@ fn server() -> SocketAddr {
 }
 
 impl Exchange {
-    fn new(query: ServerQuery) -> Self {
+    fn new(probe: Probe) -> Self {
         let config = ProberConfig { packets_per_second: 1_000_000, ..ProberConfig::default() };
         let mut prober = Prober::new(config, [7; 32]).expect("the configuration is in range");
-        prober.enqueue(Probe::new(server(), query)).expect("there is room");
+        prober.enqueue(probe).expect("there is room");
         Self { prober, now: Instant::now(), latest: Vec::new(), sent: 0, results: Vec::new() }
     }
 
@@ -91,12 +96,7 @@ impl Exchange {
     }
 
     fn receive(&mut self, datagram: &[u8], [at, from, count]: [usize; 3]) {
-        let mut datagram = datagram.to_vec();
-        for offset in 0..count {
-            if let (Some(to), Some(byte)) = (datagram.get_mut(at + offset), self.latest.get(from + offset)) {
-                *to = *byte;
-            }
-        }
+        let datagram = with_token(datagram, &self.latest, [at, from, count]);
         self.prober.handle_datagram(self.now, server(), &datagram);
         self.results.extend(std::iter::from_fn(|| self.prober.poll_event()));
     }
@@ -122,6 +122,62 @@ impl Exchange {
         if let ProbeOutcome::Answered(reply) = &self.results[0].outcome {
             assert_is_displayable(&reply.info);
         }
+    }
+}
+
+/// The reply with bytes of a request in it.
+fn with_token(reply: &[u8], request: &[u8], [at, from, count]: [usize; 3]) -> Vec<u8> {
+    let mut reply = reply.to_vec();
+    for offset in 0..count {
+        if let (Some(to), Some(byte)) = (reply.get_mut(at + offset), request.get(from + offset)) {
+            *to = *byte;
+        }
+    }
+    reply
+}
+
+/// Maximum number of bytes sent in one exchange over TCP or HTTP, of at most 16 connections with few requests each.
+const MAX_SENT: usize = 64 << 10;
+
+fn run_over_stream(probe: Probe, mut script: &[u8]) {
+    let mut exchange =
+        StreamExchange::new(probe, Duration::from_secs(4), [7; 32]).expect("it is not carried by datagrams");
+    let mut now = Instant::now();
+    let mut latest = Vec::new();
+    let mut connections = 0;
+    let mut sent = 0;
+    loop {
+        let mut out = Vec::new();
+        match exchange.poll_action(now, &mut out) {
+            StreamAction::Connect => {
+                connections += 1;
+                exchange.handle_connected(now);
+            }
+            StreamAction::Send => {
+                assert!(!out.is_empty());
+                sent += out.len();
+                latest = out;
+            }
+            StreamAction::WaitUntil(at) => {
+                let Some((&[low, high, at_byte, from, count], rest)) = script.split_first_chunk() else {
+                    now = now.max(at);
+                    exchange.handle_timeout(now);
+                    continue;
+                };
+                let (piece, rest) = rest.split_at(usize::from(u16::from_le_bytes([low, high])).min(rest.len()));
+                script = rest;
+                if piece.is_empty() {
+                    exchange.handle_closed();
+                } else {
+                    exchange.handle_received(&with_token(piece, &latest, [at_byte, from, count].map(usize::from)));
+                }
+            }
+            StreamAction::End => break,
+        }
+    }
+    assert!(connections <= 16 && sent <= MAX_SENT, "{connections} connections, {sent} bytes");
+    if let ProbeOutcome::Answered(reply) = &exchange.into_result().outcome {
+        assert_is_displayable(&reply.info);
     }
 }
 

@@ -17,8 +17,14 @@ use std::{fmt, net::SocketAddr};
 /// An exchange consists of *requests*, which the protocol numbers. An attempt sends all requests that make sense at that time;
 /// what arrives may add others at once: the same request with the challenge that was received, or one for players that are now
 /// known to exist. [`Prober`](crate::Prober) provides everything else: pace, retries, deadlines, memory limits.
+///
+/// Over TCP and HTTP the steps are the same, and [`StreamExchange`](crate::StreamExchange) provides the rest. What
+/// [`handle`](Self::handle) gets is then a message rather than a datagram: of a stream, what [`frame`](Self::frame) separates; of
+/// HTTP, the body of a response. What [`emit`](Self::emit) appends is the bytes to send; for HTTP, the path of a document.
 pub(crate) trait QueryProtocol {
-    /// Length of the longest datagram of a server, in bytes.
+    /// How queries and replies are carried.
+    const TRANSPORT: Transport = Transport::Udp;
+    /// Length of the longest datagram of a server, in bytes; over TCP and HTTP, of its longest message.
     const MAX_DATAGRAM: usize;
     /// Whether each query has a token that cannot be guessed, and that replies repeat.
     const HAS_TOKEN: bool;
@@ -39,6 +45,23 @@ pub(crate) trait QueryProtocol {
     /// The requests of an attempt. None if the rest of the reply is not worth another one: the probe ends.
     fn attempt(state: &Self::State, detail: Detail) -> Requests {
         Self::outstanding(state, detail)
+    }
+
+    /// Over TCP and HTTP, tells the server's address before the first request, because some requests contain it.
+    fn set_server(_state: &mut Self::State, _server: SocketAddr) {}
+
+    /// Over TCP, the length of the first message in what has been received; `None` if it is not complete.
+    ///
+    /// # Errors
+    /// If what has been received is no beginning of a message.
+    fn frame(_state: &Self::State, _received: &[u8]) -> Result<Option<usize>, DecodeError> {
+        Ok(None)
+    }
+
+    /// Over TCP, the requests to begin another connection with, if one that was made before has ended without a complete reply:
+    /// for servers that have to be asked in another way. `connection` counts from 1. None if there is no other way.
+    fn reconnect(_state: &Self::State, _detail: Detail, _connection: u8) -> Requests {
+        Requests::NONE
     }
 
     /// Appends the datagram for a request. `token` is computed only if it is called.
@@ -93,6 +116,17 @@ pub(crate) trait QueryProtocol {
     fn insert_token(_token: &[u8], _start: usize, _out: &mut Vec<u8>) {}
 }
 
+/// How the queries and replies of a protocol are carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Datagrams, through a [`Prober`](crate::Prober).
+    Udp,
+    /// A TCP connection, through a [`StreamExchange`](crate::StreamExchange).
+    Tcp,
+    /// Documents read over HTTP, through a [`StreamExchange`](crate::StreamExchange).
+    Http,
+}
+
 /// One request of a protocol, by a number of the protocol's own, from 0 to 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request(pub u8);
@@ -114,8 +148,10 @@ pub(crate) struct Context<'a> {
     pub secrets: &'a Secrets,
     /// Number of the probe.
     pub serial: u64,
-    /// Number of attempts made.
+    /// Number of attempts made; over TCP and HTTP, of connections.
     pub attempts: u8,
+    /// The request that is answered, which only HTTP tells.
+    pub request: Option<Request>,
 }
 
 /// What a datagram is to the probe at whose address it arrived.

@@ -3,6 +3,7 @@
 //! * [`ServerInfo`] describes a server, regardless of the source: a lobby (documents 000 and 001), a Bloodmasters server
 //!   (document 002) or a server of the session protocol (document 003).
 //! * [`Prober`] queries thousands of servers at once and emits one [`ProbeResult`] per server.
+//! * [`StreamExchange`] queries one server over TCP or HTTP, for the protocols that are carried by a connection.
 //! * [`Responder`] is the other side: it answers queries for a game, within byte budgets.
 //!
 //! ```
@@ -39,7 +40,7 @@
 //!    its `mod` and its line in the table are in `src/query.rs`.
 //! 2. A file `src/protocols/name.rs` here, with its `mod` in `src/protocols.rs`: it implements `QueryProtocol`, that is, what to
 //!    send next, given what has arrived; how replies are put together and mapped to [`ServerInfo`]; and, if it has one, the
-//!    responder.
+//!    responder. A protocol over TCP or HTTP says so in `TRANSPORT`; its steps are the same.
 //! 3. Inputs in `fuzz/corpus/queries`, and captures in `tests/captures`.
 //!
 //! Schemes, `x-query`, checks, configuration, the command line, the documentation's table and the fuzz targets follow from the
@@ -54,11 +55,14 @@ mod protocols;
 mod reply;
 mod responder;
 mod secret;
+mod stream;
 
+pub use exchange::Transport;
 pub use info::{Extension, ExtensionValue, LobbyInfo, Mod, Player, ServerInfo, Team};
 pub use probe::{Probe, QueueError, candidates};
 pub use prober::{Prober, ProberConfig, ProberConfigError, ProberStats};
-pub use protocols::SessionReplies;
+pub use protocols::{SessionReplies, transport};
 pub use rallypoint_wire::query::{Detail, Protocol, ServerQuery, UnknownProtocol};
 pub use reply::{MissingPart, ProbeOutcome, ProbeResult, QueryReply, RawReply, RoundTrip, RttMethod};
 pub use responder::{Responder, ResponderConfig, ResponderStats};
+pub use stream::{StreamAction, StreamExchange};

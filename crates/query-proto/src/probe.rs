@@ -1,6 +1,6 @@
 //! Which server to probe, and what to ask it for.
 
-use crate::protocols;
+use crate::{exchange::Transport, protocols};
 use rallypoint_wire::query::{Protocol, ServerQuery, XQuery};
 use std::net::{IpAddr, SocketAddr};
 
@@ -25,6 +25,12 @@ pub enum QueueError {
     /// [`ProberConfig::max_targets`](crate::ProberConfig::max_targets) probes are queued already.
     #[error("{0} probes are queued already: take results first, or raise the limit")]
     QueueFull(usize),
+    /// The protocol is not carried by datagrams: it needs a [`StreamExchange`](crate::StreamExchange).
+    #[error("{0} is not queried with datagrams: use a connection")]
+    NoDatagrams(Protocol),
+    /// The protocol is carried by datagrams: it needs a [`Prober`](crate::Prober).
+    #[error("{0} is queried with datagrams, not over a connection")]
+    NoConnection(Protocol),
 }
 
 impl Probe {
@@ -49,6 +55,12 @@ impl Probe {
     pub fn from_x_query(value: &[u8], listed: SocketAddr) -> Option<Self> {
         let x_query = XQuery::parse(value)?;
         Some(Self::new(x_query.address(listed), x_query.protocol.players()))
+    }
+
+    /// How the query and its reply are carried.
+    #[must_use]
+    pub const fn transport(&self) -> Transport {
+        protocols::transport(self.query.protocol)
     }
 
     /// Whether a reply can come from the address at all.

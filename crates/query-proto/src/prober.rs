@@ -12,7 +12,7 @@ pub use stats::ProberStats;
 
 use crate::{
     Probe, ProbeOutcome, ProbeResult, Protocol, QueryReply, QueueError, RawReply,
-    exchange::{Accepted, Received, Requests},
+    exchange::{Accepted, Received, Requests, Transport},
     probe::Peer,
     protocols,
     secret::{Secrets, TableKey},
@@ -129,10 +129,13 @@ impl Prober {
     /// Queues a probe. It starts as soon as the rate and the number of probes in flight allow.
     ///
     /// # Errors
-    /// If no reply can come from the address, or too many probes are queued.
+    /// If no reply can come from the address, the protocol is not carried by datagrams, or too many probes are queued.
     pub fn enqueue(&mut self, probe: Probe) -> Result<(), QueueError> {
         if !probe.has_usable_address() {
             return Err(QueueError::UnusableAddress(probe.address));
+        }
+        if probe.transport() != Transport::Udp {
+            return Err(QueueError::NoDatagrams(probe.query.protocol));
         }
         if self.queued() >= self.config.max_targets {
             return Err(QueueError::QueueFull(self.config.max_targets));

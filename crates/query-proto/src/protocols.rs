@@ -4,17 +4,25 @@ mod a2s;
 mod armagetron;
 mod ase;
 mod assaultcube;
+mod bedrock;
 mod bloodmasters;
+mod bzflag;
 mod cube2;
 mod ddnet;
+mod fivem;
 #[cfg(test)]
 mod fixture;
+mod json;
 mod luanti;
+mod minecraft;
+mod minecraft_query;
 mod mumble;
+mod openttd;
 mod openttd_udp;
 mod quake3;
 mod samp;
 mod session;
+mod teamspeak3;
 mod teeworlds;
 mod teeworlds7;
 mod unreal2;
@@ -24,6 +32,8 @@ pub use session::SessionReplies;
 use crate::{
     MissingPart, RawReply, ServerInfo,
     exchange::{self, Context, Query, QueryProtocol, Received, Request, Requests, Token},
+    exchange::{self, Context, Query, QueryProtocol, Received, Request, Requests, Token, Transport},
+    responder::Datagrams,
     responder::{Client, Datagrams},
 };
 use rallypoint_wire::{
@@ -41,7 +51,25 @@ macro_rules! dispatch {
         }
 
         /// Length of the longest datagram of any server, in bytes.
-        pub(crate) const MAX_DATAGRAM: usize = max(&[$(<$module::$name>::MAX_DATAGRAM),+]);
+        pub(crate) const MAX_DATAGRAM: usize = max(&[$(match <$module::$name>::TRANSPORT {
+            Transport::Udp => <$module::$name>::MAX_DATAGRAM,
+            Transport::Tcp | Transport::Http => 0,
+        }),+]);
+
+        /// Length of the longest datagram or message of a server, in bytes.
+        pub(crate) const fn max_message(protocol: Protocol) -> usize {
+            match protocol {
+                $(Protocol::$name => <$module::$name>::MAX_DATAGRAM,)+
+            }
+        }
+
+        /// How the queries and replies of a protocol are carried.
+        #[must_use]
+        pub const fn transport(protocol: Protocol) -> Transport {
+            match protocol {
+                $(Protocol::$name => <$module::$name>::TRANSPORT,)+
+            }
+        }
 
         pub(crate) const fn has_token(protocol: Protocol) -> bool {
             match protocol {
@@ -151,6 +179,24 @@ macro_rules! dispatch {
             pub fn attempt(&self, detail: Detail) -> Requests {
                 match self {
                     $(Self::$name(state) => <$module::$name>::attempt(state, detail),)+
+                }
+            }
+
+            pub fn set_server(&mut self, server: SocketAddr) {
+                match self {
+                    $(Self::$name(state) => <$module::$name>::set_server(state, server),)+
+                }
+            }
+
+            pub fn frame(&self, received: &[u8]) -> Result<Option<usize>, DecodeError> {
+                match self {
+                    $(Self::$name(state) => <$module::$name>::frame(state, received),)+
+                }
+            }
+
+            pub fn reconnect(&self, detail: Detail, connection: u8) -> Requests {
+                match self {
+                    $(Self::$name(state) => <$module::$name>::reconnect(state, detail, connection),)+
                 }
             }
 

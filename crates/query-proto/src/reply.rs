@@ -61,7 +61,7 @@ pub enum RttMethod {
     FirstReply,
     /// Several queries were sent and the reply does not identify one of them: time since the first, an upper bound.
     UpperBound,
-    /// The time that a TCP connection took: for servers that have no query.
+    /// The time that a TCP connection took: for servers that are queried over one, or that have no query.
     Connect,
 }
 
@@ -82,10 +82,14 @@ pub enum MissingPart {
     Truncated(DecodeError),
 }
 
-/// The datagrams of a reply, as received.
+/// Announces a message whose length does not fit into 16 bits.
+const LONG: u16 = u16::MAX;
+
+/// The datagrams of a reply, as received; over TCP and HTTP, its messages.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RawReply {
-    /// Each datagram, preceded by its length (16 bits, little endian).
+    /// Each datagram, preceded by its length (16 bits, little endian). A message that is longer than any datagram is preceded by
+    /// `LONG` and its length (32 bits).
     framed: Vec<u8>,
 }
 
@@ -114,18 +118,27 @@ impl RawReply {
         let mut rest = &self.framed[..];
         std::iter::from_fn(move || {
             let (length, behind) = rest.split_first_chunk()?;
-            let (datagram, behind) = behind.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+            let (length, behind) = match u16::from_le_bytes(*length) {
+                LONG => {
+                    behind.split_first_chunk().map(|(length, behind)| (u32::from_le_bytes(*length) as usize, behind))?
+                }
+                length => (usize::from(length), behind),
+            };
+            let (datagram, behind) = behind.split_at_checked(length)?;
             rest = behind;
             Some(datagram)
         })
     }
 
-    /// Appends a datagram. No UDP datagram is longer than 65,535 bytes; a longer one would be cut.
+    /// Appends a datagram or message, of less than 4 GiB.
     pub(crate) fn push(&mut self, datagram: &[u8]) {
-        let length = u16::try_from(datagram.len()).unwrap_or(u16::MAX);
+        let length = u16::try_from(datagram.len()).unwrap_or(LONG);
         self.framed.reserve_exact(Self::size_of(datagram));
         self.framed.extend_from_slice(&length.to_le_bytes());
-        self.framed.extend_from_slice(&datagram[..usize::from(length)]);
+        if length == LONG {
+            self.framed.extend_from_slice(&(datagram.len() as u32).to_le_bytes());
+        }
+        self.framed.extend_from_slice(datagram);
     }
 
     /// Memory used, in bytes.
@@ -135,7 +148,7 @@ impl RawReply {
 
     /// Memory that a datagram uses, in bytes.
     pub(crate) const fn size_of(datagram: &[u8]) -> usize {
-        2 + datagram.len()
+        2 + datagram.len() + if datagram.len() >= LONG as usize { 4 } else { 0 }
     }
 }
 

@@ -4,12 +4,13 @@
 //! group; if there is none, the most informative error does.
 
 mod refusal_watch;
+mod streams;
 mod thread;
 
 pub(crate) use refusal_watch::is_refusal;
 
 use crate::{Family, PacketObserver, ProbeError, ScanConfig, ScanError, route::local_address_for};
-use rallypoint_query_proto::{Probe, QueryReply};
+use rallypoint_query_proto::{Probe, QueryReply, Transport};
 use rallypoint_udp::{BindError, EventLoop, EventLoopThread, SocketKind, UdpSocket};
 use refusal_watch::RefusalWatch;
 use std::{
@@ -20,10 +21,13 @@ use std::{
         atomic::{AtomicBool, Ordering::SeqCst},
     },
 };
+use streams::StreamCommand;
 use thread::ProbeThread;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::JoinSet};
 
-/// Probes groups of addresses on a thread of its own. Dropping it ends the thread.
+/// Probes groups of addresses on a thread of its own. Dropping it ends the thread, and closes all connections.
+///
+/// Protocols over TCP and HTTP take a connection each, at most 128 at a time, and need a tokio runtime.
 ///
 /// For programs that have addresses rather than targets; everything else uses a [`Scanner`](crate::Scanner).
 #[derive(Debug)]
@@ -33,7 +37,14 @@ pub struct ProbeEngine {
     /// Whether the thread waits for room in the channel.
     is_stalled: Arc<AtomicBool>,
     pending: usize,
-    family: Option<Family>,
+    config: ScanConfig,
+    /// Number of the last group.
+    last_tag: u64,
+    /// To the task that makes probes over TCP and HTTP.
+    streams: mpsc::UnboundedSender<StreamCommand>,
+    /// What it receives, until it is started.
+    unstarted: Option<mpsc::UnboundedReceiver<StreamCommand>>,
+    stream_task: JoinSet<()>,
 }
 
 /// The result of a group of probes.
@@ -86,14 +97,29 @@ impl ProbeEngine {
         let watch = (!has_error_queue).then(|| RefusalWatch::new(config.source.map(|source| source.ip())));
         let (sender, results) = mpsc::channel(MAX_RESULTS);
         let is_stalled = Arc::new(AtomicBool::new(false));
-        let machine = ProbeThread::new(config, sockets.clone(), sender, is_stalled.clone(), observer, watch)?;
+        let (streams, commands) = mpsc::unbounded_channel();
+        let machine =
+            ProbeThread::new(config, sockets.clone(), sender, is_stalled.clone(), observer, watch, streams.clone())?;
         let thread = EventLoop::new(sockets)
             .and_then(|event_loop| event_loop.spawn("prober", machine, drop))
             .map_err(ScanError::Thread)?;
-        Ok(Self { thread, results, is_stalled, pending: 0, family: config.only_family() })
+        Ok(Self {
+            thread,
+            results,
+            is_stalled,
+            pending: 0,
+            config: config.clone(),
+            last_tag: 0,
+            streams,
+            unstarted: Some(commands),
+            stream_task: JoinSet::new(),
+        })
     }
 
     /// Probes a group. It has one [`GroupResult`], with this key. Keys may repeat.
+    ///
+    /// # Panics
+    /// If a probe is made over TCP or HTTP, and there is no tokio runtime.
     pub fn probe(&mut self, key: u64, mut probes: Vec<Probe>) {
         self.pending += 1;
         let mut error = ProbeError::NotFound;
@@ -104,13 +130,37 @@ impl ProbeEngine {
                 false
             }
         });
+        self.last_tag += 1;
+        let tag = self.last_tag;
+        let mut over_streams = Vec::new();
+        for probe in &mut probes {
+            probe.tag = tag;
+            if probe.transport() != Transport::Udp {
+                over_streams.push(*probe);
+            }
+        }
         self.thread.handle().run(move |thread, _| {
             if probes.is_empty() {
                 thread.push_result(GroupResult { key, result: Err(ProbeFailure { error, address: None }) });
             } else {
-                thread.start_group(key, probes);
+                thread.start_group(key, tag, probes);
             }
         });
+        for probe in over_streams {
+            self.start_stream_task();
+            // The task ends with this engine.
+            let _ = self.streams.send(StreamCommand::Start(probe));
+        }
+    }
+
+    /// Starts the task that makes probes over TCP and HTTP, unless it runs.
+    fn start_stream_task(&mut self) {
+        if let Some(commands) = self.unstarted.take() {
+            let thread = self.thread.handle().clone();
+            self.stream_task = streams::spawn(&self.config, commands, move |outcome| {
+                thread.run(move |thread, _| thread.handle_stream_outcome(outcome));
+            });
+        }
     }
 
     /// The next result; `None` if no group is pending. Can be cancelled at any time.
@@ -136,7 +186,7 @@ impl ProbeEngine {
     /// Whether a datagram could leave this machine for that address.
     fn check_route(&self, probe: &Probe) -> Result<(), ProbeError> {
         let ip = probe.address.ip();
-        if let Some(family) = self.family.filter(|family| *family != Family::of(ip)) {
+        if let Some(family) = self.config.only_family().filter(|family| *family != Family::of(ip)) {
             return Err(ProbeError::NoAddress(family));
         }
         if self.pending > MAX_ROUTE_LOOKUPS {

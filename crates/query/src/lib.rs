@@ -32,7 +32,8 @@
 //! ```text
 //! Scanner    reads lists (list, tcp, http), resolves names, and hands groups of probes to the
 //! └─ ProbeEngine    a thread with UDP sockets; the first answer of a group counts
-//!    └─ Prober      rate, retries, deadlines (rallypoint-query-proto)
+//!    ├─ Prober            rate, retries, deadlines (rallypoint-query-proto)
+//!    └─ StreamExchange    protocols over TCP and HTTP, one connection each (rallypoint-query-proto)
 //! ```
 //!
 //! Everything that comes from the network is bounded, and safe to display. HTTP and TLS are behind the feature `http`.
@@ -53,6 +54,7 @@ mod route;
 mod scanned_server;
 mod scanner;
 mod single;
+mod stream;
 mod target;
 mod tcp;
 

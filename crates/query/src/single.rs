@@ -1,8 +1,11 @@
 //! One probe on a socket of its own.
 
-use crate::engine::is_refusal;
+use crate::{
+    engine::is_refusal,
+    stream::{StreamProbe, StreamProbeError},
+};
 use rallypoint_machine::Machine;
-use rallypoint_query_proto::{Probe, ProbeOutcome, Prober, ProberConfig, ProberStats};
+use rallypoint_query_proto::{Probe, ProbeOutcome, Prober, ProberConfig, ProberStats, Transport};
 use rallypoint_udp::{clock, entropy};
 use std::{
     io,
@@ -16,7 +19,7 @@ use tokio::{io::Interest, net::UdpSocket, time::sleep_until};
 /// The socket is connected to the server and has an unpredictable port, so it receives from that server only. A reply of
 /// document 003 repeats nothing of its query, so this is all that keeps third parties from forging it (W41). Many servers are
 /// probed far more cheaply by a scanner, which uses one socket for all of them; this is for services that probe servers on
-/// behalf of others and have to trust the replies.
+/// behalf of others and have to trust the replies. Protocols over TCP and HTTP take a connection, without retries.
 ///
 /// Dropping it closes the socket: an abandoned probe leaves nothing behind. The number of probes at a time is up to the
 /// caller.
@@ -35,7 +38,22 @@ use tokio::{io::Interest, net::UdpSocket, time::sleep_until};
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct SingleProbe {
+pub struct SingleProbe(Socket);
+
+#[derive(Debug)]
+enum Socket {
+    Datagrams(Box<DatagramProbe>),
+    Stream {
+        probe: Box<StreamProbe>,
+        fail_on_socket_error: bool,
+    },
+    /// No reply can ever come from the address.
+    None,
+}
+
+/// A probe with datagrams.
+#[derive(Debug)]
+struct DatagramProbe {
     socket: UdpSocket,
     server: SocketAddr,
     prober: Prober,
@@ -70,30 +88,27 @@ const MAX_DATAGRAMS_PER_WAKE: usize = 64;
 const PACKETS_PER_SECOND: u32 = 1_000;
 
 impl SingleProbe {
-    /// Opens the socket and connects it to the server.
+    /// Opens the socket and connects it to the server. A TCP connection is made by [`run`](Self::run).
     ///
     /// # Errors
     /// If this machine cannot send to the address (no route, no descriptors, not permitted, ...), has no random numbers, or if
     /// the configuration is out of range.
     pub async fn connect(probe: Probe, config: &SingleProbeConfig) -> io::Result<Self> {
-        let server = probe.address;
-        let any: IpAddr = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        let socket = UdpSocket::bind((any, 0)).await?;
-        socket.connect(server).await?;
-        let prober_config = ProberConfig {
-            packets_per_second: PACKETS_PER_SECOND,
-            max_in_flight: 1,
-            max_targets: 1,
-            deadline: config.deadline,
-            retries: config.retries,
-            retry_after: config.retry_after,
-            backoff: config.backoff,
-        };
-        let mut prober = Prober::new(prober_config, entropy::bytes()?)
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        // An address that no reply can come from is not queued: `run` then returns at once.
-        let _ = prober.enqueue(probe);
-        Ok(Self { socket, server, prober, config: config.clone(), buffer: Vec::new(), is_refused: false })
+        let prober_config = config.prober();
+        prober_config.validate().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        if probe.transport() == Transport::Udp {
+            return DatagramProbe::connect(probe, config, prober_config)
+                .await
+                .map(Box::new)
+                .map(Socket::Datagrams)
+                .map(Self);
+        }
+        let fail_on_socket_error = config.fail_on_socket_error;
+        match StreamProbe::new(probe, config.deadline, None) {
+            Ok(probe) => Ok(Self(Socket::Stream { probe: Box::new(probe), fail_on_socket_error })),
+            Err(StreamProbeError::Io(error)) => Err(error),
+            Err(StreamProbeError::NotProbed(_)) => Ok(Self(Socket::None)),
+        }
     }
 
     /// Sends queries until the server has answered or the deadline has passed. Times out at once if no reply can ever come
@@ -102,6 +117,56 @@ impl SingleProbe {
     /// # Errors
     /// I/O errors of the socket, if [`SingleProbeConfig::fail_on_socket_error`] is set.
     pub async fn run(&mut self) -> io::Result<ProbeOutcome> {
+        match &mut self.0 {
+            Socket::Datagrams(probe) => probe.run().await,
+            Socket::Stream { probe, fail_on_socket_error } => match probe.run().await {
+                Ok(result) => Ok(result.map_or(ProbeOutcome::TimedOut, |result| result.outcome)),
+                Err(error) if *fail_on_socket_error => Err(error),
+                Err(_) => Ok(ProbeOutcome::TimedOut),
+            },
+            Socket::None => Ok(ProbeOutcome::TimedOut),
+        }
+    }
+
+    /// Counters of this probe, also while it runs.
+    #[must_use]
+    pub fn stats(&self) -> ProberStats {
+        match &self.0 {
+            Socket::Datagrams(probe) => probe.stats(),
+            Socket::Stream { probe, .. } => probe.stats(),
+            Socket::None => ProberStats::default(),
+        }
+    }
+}
+
+impl SingleProbeConfig {
+    fn prober(&self) -> ProberConfig {
+        ProberConfig {
+            packets_per_second: PACKETS_PER_SECOND,
+            max_in_flight: 1,
+            max_targets: 1,
+            deadline: self.deadline,
+            retries: self.retries,
+            retry_after: self.retry_after,
+            backoff: self.backoff,
+        }
+    }
+}
+
+impl DatagramProbe {
+    async fn connect(probe: Probe, config: &SingleProbeConfig, prober: ProberConfig) -> io::Result<Self> {
+        let server = probe.address;
+        let any: IpAddr = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let socket = UdpSocket::bind((any, 0)).await?;
+        socket.connect(server).await?;
+        let mut prober = Prober::new(prober, entropy::bytes()?)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        // An address that no reply can come from is not queued: `run` then returns at once.
+        let _ = prober.enqueue(probe);
+        Ok(Self { socket, server, prober, config: config.clone(), buffer: Vec::new(), is_refused: false })
+    }
+
+    async fn run(&mut self) -> io::Result<ProbeOutcome> {
         let mut out = Vec::new();
         while !self.prober.is_idle() {
             let now = clock::now();
@@ -129,9 +194,7 @@ impl SingleProbe {
         Ok(ProbeOutcome::TimedOut)
     }
 
-    /// Counters of this probe, also while it runs.
-    #[must_use]
-    pub fn stats(&self) -> ProberStats {
+    fn stats(&self) -> ProberStats {
         let mut stats = self.prober.stats();
         // The socket reports refusals, so the prober does not count them.
         stats.refused += u64::from(self.is_refused);

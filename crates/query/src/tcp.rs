@@ -64,7 +64,7 @@ pub async fn connect_tcp(addrs: &[SocketAddr], config: &ScanConfig) -> Result<Tc
     connect(addrs, config).await.map(|connection| connection.stream)
 }
 
-async fn open(addr: SocketAddr, source: Option<SocketAddr>) -> io::Result<TcpStream> {
+pub(crate) async fn open(addr: SocketAddr, source: Option<SocketAddr>) -> io::Result<TcpStream> {
     let socket = if addr.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     if let Some(mut source) = source {
         // The port is for datagrams.

@@ -18,13 +18,20 @@ pub mod a2s;
 pub mod armagetron;
 pub mod ase;
 pub mod assaultcube;
+pub mod bedrock;
+pub mod bzflag;
 pub mod cube2;
 pub mod ddnet;
+pub mod fivem;
 pub mod luanti;
+pub mod minecraft;
+pub mod minecraft_query;
 pub mod mumble;
+pub mod openttd;
 pub mod openttd_udp;
 pub mod quake3;
 pub mod samp;
+pub mod teamspeak3;
 pub mod teeworlds;
 pub mod teeworlds7;
 pub mod unreal2;
@@ -71,6 +78,20 @@ macro_rules! query_protocols {
             Cube2 = query::cube2, cube2;
             /// AssaultCube.
             AssaultCube = query::assaultcube, assaultcube;
+            /// Minecraft: Java Edition, the ping of its server list.
+            Minecraft = query::minecraft, minecraft;
+            /// FiveM and RedM: documents over HTTP.
+            FiveM = query::fivem, fivem;
+            /// Minecraft: Bedrock Edition.
+            Bedrock = query::bedrock, bedrock;
+            /// Minecraft: Java Edition, the query over UDP.
+            MinecraftQuery = query::minecraft_query, minecraft_query;
+            /// TeamSpeak 3.
+            TeamSpeak3 = query::teamspeak3, teamspeak3;
+            /// BZFlag.
+            BzFlag = query::bzflag, bzflag;
+            /// OpenTTD over TCP.
+            OpenTtd = query::openttd, openttd;
         }
     };
 }

@@ -149,7 +149,7 @@ impl ActiveProbe {
 
     /// Passes a datagram to the protocol.
     pub fn handle(&mut self, secrets: &Secrets, datagram: &[u8]) -> Result<Received, DecodeError> {
-        let context = Context { secrets, serial: self.serial, attempts: self.attempts };
+        let context = Context { secrets, serial: self.serial, attempts: self.attempts, request: None };
         let detail = self.probe.query.detail;
         self.partial().state.handle(datagram, detail, &context)
     }

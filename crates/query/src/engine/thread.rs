@@ -1,9 +1,12 @@
 //! The thread of a [`ProbeEngine`](super::ProbeEngine): groups of probes and their results.
 
-use super::{GroupResult, ProbeFailure, ProbeReply, RefusalWatch};
+use super::{
+    GroupResult, ProbeFailure, ProbeReply, RefusalWatch,
+    streams::{StreamCommand, StreamOutcome},
+};
 use crate::{Direction, PacketObserver, ProbeError, ScanConfig, ScanError, config::ScanConfigError};
 use rallypoint_machine::{DeliveryError, Machine, ReceivedDatagram, SocketIndex, Transmit};
-use rallypoint_query_proto::{Probe, ProbeOutcome, ProbeResult, Prober};
+use rallypoint_query_proto::{Probe, ProbeOutcome, ProbeResult, Prober, Transport};
 use rallypoint_udp::{UdpSocket, entropy};
 use std::{
     collections::{HashMap, VecDeque},
@@ -23,7 +26,6 @@ pub(super) struct ProbeThread {
     sockets: Vec<Arc<UdpSocket>>,
     /// By the tag of their probes.
     groups: HashMap<u64, Group>,
-    last_tag: u64,
     results: mpsc::Sender<GroupResult>,
     unsent: VecDeque<GroupResult>,
     is_stalled: Arc<AtomicBool>,
@@ -31,6 +33,8 @@ pub(super) struct ProbeThread {
     observer: Option<Box<dyn PacketObserver>>,
     /// Unless the sockets report refusals.
     watch: Option<RefusalWatch>,
+    /// To the task that makes probes over TCP and HTTP.
+    streams: mpsc::UnboundedSender<StreamCommand>,
 }
 
 /// Probes of which one answer is enough.
@@ -51,28 +55,30 @@ impl ProbeThread {
         is_stalled: Arc<AtomicBool>,
         observer: Option<Box<dyn PacketObserver>>,
         watch: Option<RefusalWatch>,
+        streams: mpsc::UnboundedSender<StreamCommand>,
     ) -> Result<Self, ScanError> {
         Ok(Self {
             prober: Prober::new(config.prober(), entropy::bytes()?).map_err(ScanConfigError::from)?,
             sockets,
             groups: HashMap::new(),
-            last_tag: 0,
             results,
             unsent: VecDeque::new(),
             is_stalled,
             timeout: config.timeout,
             observer,
             watch,
+            streams,
         })
     }
 
-    /// Starts a group of at least one probe.
-    pub fn start_group(&mut self, key: u64, mut probes: Vec<Probe>) {
-        self.last_tag += 1;
-        let tag = self.last_tag;
+    /// Starts a group of at least one probe, all with this tag. Those over TCP and HTTP are started by another task, which calls
+    /// [`handle_stream_outcome`](Self::handle_stream_outcome) afterwards.
+    pub fn start_group(&mut self, key: u64, tag: u64, mut probes: Vec<Probe>) {
         let mut failure = None;
-        probes.retain_mut(|probe| {
-            probe.tag = tag;
+        probes.retain(|probe| {
+            if probe.transport() != Transport::Udp {
+                return true;
+            }
             match self.prober.enqueue(*probe) {
                 Ok(()) => true,
                 Err(error) => {
@@ -98,7 +104,7 @@ impl ProbeThread {
                 if let Some(group) = self.groups.remove(&probe.tag) {
                     // The other probes of the group are not needed any more.
                     for other in group.probes.iter().filter(|other| **other != probe) {
-                        self.prober.cancel(other);
+                        self.cancel(other);
                     }
                     let reply = ProbeReply { probe: Probe { tag: 0, ..probe }, reply, retries };
                     self.push_result(GroupResult { key: group.key, result: Ok(reply) });
@@ -110,6 +116,23 @@ impl ProbeThread {
             ProbeOutcome::TimedOut => ProbeError::TimedOut(self.timeout),
         };
         self.handle_failure(probe, error);
+    }
+
+    /// Handles the end of a probe over TCP or HTTP.
+    pub fn handle_stream_outcome(&mut self, (probe, result): StreamOutcome) {
+        match result {
+            Ok(result) => self.handle_result(result),
+            Err(failure) => self.handle_failure(probe, failure.error),
+        }
+    }
+
+    fn cancel(&mut self, probe: &Probe) {
+        if probe.transport() == Transport::Udp {
+            self.prober.cancel(probe);
+        } else {
+            // The task has ended if the engine is being dropped.
+            let _ = self.streams.send(StreamCommand::Cancel(*probe));
+        }
     }
 
     /// Notes that a probe of a group failed, and ends the group with its last probe.
