@@ -17,17 +17,32 @@ use std::{
 /// Maximum length of a datagram of a responder, in bytes: what fits into one over IPv4.
 const MAX_ANSWER: usize = 65_507;
 
-/// Maximum number of requests: those of sixteen attempts, and eight more that are caused by replies to each.
-const MAX_REQUESTS: usize = 16 * (8 + 8);
+/// Maximum number of requests: those of sixteen attempts, and eight more that are caused by replies to each; in Quake 1, also
+/// one for each player and each rule.
+const MAX_REQUESTS: usize = 16 * (8 + 8) + 255 + 128;
 
-/// The first byte selects the protocol, and the detail of the query. Then datagrams of the server, each after its length (two
+/// The beginning selects the protocol and the detail of the query: the scheme of the protocol and a byte after its colon,
+/// which does not depend on the order of protocols, or one byte. Then datagrams of the server, each after its length (two
 /// bytes, little-endian) and three bytes (`at`, `from`, `count`): `count` bytes of the latest request, from offset `from` on,
 /// replace those of the reply at offset `at`, which is how a reply repeats a token. A length of 0 lets time pass.
 pub fn run(data: &[u8]) {
     let Some((&first, mut script)) = data.split_first() else { return };
     let number = usize::from(first);
-    let protocol = Protocol::ALL[number % Protocol::ALL.len()];
-    let detail = [Detail::Players, Detail::Info, Detail::Presence][number / Protocol::ALL.len() % 3];
+    let mut protocol = Protocol::ALL[number % Protocol::ALL.len()];
+    let mut detail = [Detail::Players, Detail::Info, Detail::Presence][number / Protocol::ALL.len() % 3];
+    let named = Protocol::ALL.iter().find_map(|known| {
+        let rest = data.strip_prefix(known.as_str().as_bytes())?.strip_prefix(b":")?;
+        Some((*known, rest.split_first()?))
+    });
+    if let Some((known, (letter, rest))) = named {
+        protocol = known;
+        detail = match letter {
+            b'p' => Detail::Players,
+            b'i' => Detail::Info,
+            _ => Detail::Presence,
+        };
+        script = rest;
+    }
     let mut exchange = Exchange::new(ServerQuery { protocol, detail });
     while let Some((&[low, high, at, from, count], rest)) = script.split_first_chunk() {
         let (datagram, rest) = rest.split_at(usize::from(u16::from_le_bytes([low, high])).min(rest.len()));

@@ -20,6 +20,10 @@ pub(crate) trait QueryProtocol {
     const HAS_TOKEN: bool;
     /// Whether a server that is named without a protocol is queried with this one, whatever its port.
     const IS_TRIED_UNASKED: bool = false;
+    /// Requests that every retry adds while the server has sent nothing of use: for variants that do not answer the usual ones.
+    const FALLBACK: Requests = Requests::NONE;
+    /// Number of times in one attempt that a datagram of the server can cause requests.
+    const MAX_FOLLOW_UPS: u8 = 8;
 
     /// What has been received of a reply so far. It exists from the first datagram on.
     type State: fmt::Debug + Default;

@@ -97,9 +97,6 @@ const MAX_STORED_BYTES: usize = 16 << 20;
 /// Maximum number of bytes of one reply: more than any server needs.
 const MAX_PROBE_BYTES: usize = 1 << 20;
 
-/// Maximum number of requests that a server can cause in one attempt by what it sends: more than any exchange needs.
-const MAX_FOLLOW_UPS: u8 = 8;
-
 impl Prober {
     /// Length of the longest datagram of interest, in bytes: the size of the receive buffer.
     pub const MAX_DATAGRAM: usize = protocols::MAX_DATAGRAM;
@@ -336,7 +333,8 @@ impl Prober {
     /// Sends requests that follow from what has arrived.
     fn follow_up(&mut self, index: ProbeIndex, requests: Requests) {
         let Some(probe) = self.probes.get_mut(index) else { return };
-        if requests.is_empty() || probe.follow_ups >= MAX_FOLLOW_UPS {
+        let limit = protocols::max_follow_ups(probe.probe.query.protocol);
+        if requests.is_empty() || probe.follow_ups >= limit {
             return;
         }
         let was_ready = probe.is_ready();

@@ -53,6 +53,19 @@ macro_rules! dispatch {
             }
         }
 
+        /// Further requests of every retry to a server that has not sent anything of use.
+        pub(crate) const fn fallback(protocol: Protocol) -> Requests {
+            match protocol {
+                $(Protocol::$name => <$module::$name>::FALLBACK,)+
+            }
+        }
+
+        pub(crate) const fn max_follow_ups(protocol: Protocol) -> u8 {
+            match protocol {
+                $(Protocol::$name => <$module::$name>::MAX_FOLLOW_UPS,)+
+            }
+        }
+
         /// Appends the datagram for a request of a server that has not sent anything yet.
         pub(crate) fn emit_first(
             protocol: Protocol,

@@ -84,6 +84,9 @@ impl ActiveProbe {
             Some(partial) => partial.state.attempt(query.detail),
             None => protocols::first_attempt(query.protocol, query.detail),
         };
+        if self.attempts > 0 && !self.has_answered() {
+            self.pending = self.pending.with(protocols::fallback(query.protocol));
+        }
         self.follow_ups = 0;
         let offset = now.saturating_duration_since(self.started).as_micros();
         if let Some(sent_at) = self.sent_at.get_mut(usize::from(self.attempts)) {
