@@ -1,7 +1,10 @@
 //! The query protocols: one file each, attached to the table in `rallypoint_wire::query`.
 
 mod bloodmasters;
+#[cfg(test)]
+mod one_server;
 mod quake3;
+mod quakeworld;
 mod session;
 
 pub use session::SessionReplies;

@@ -14,7 +14,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod quake;
 pub mod quake3;
+pub mod quakeworld;
 
 use core::{fmt, net::SocketAddr, num::NonZeroU16, str::FromStr};
 
@@ -32,6 +34,8 @@ macro_rules! query_protocols {
             Session = session, session;
             /// Quake 3 and games on its engine.
             Quake3 = query::quake3, quake3;
+            /// QuakeWorld.
+            QuakeWorld = query::quakeworld, quakeworld;
         }
     };
 }

@@ -161,6 +161,10 @@ impl<'a> Response<'a> {
 }
 
 impl<'a> InfoString<'a> {
+    pub(super) const fn new(text: &'a [u8]) -> Self {
+        Self(text)
+    }
+
     /// All keys with their values, in order. A key at the end without a value has an empty one.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         let mut parts = self.0.get(1..).unwrap_or_default().split(|byte| *byte == b'\\');
