@@ -15,6 +15,7 @@
 //! ```
 
 pub mod quake;
+pub mod quake2;
 pub mod quake3;
 pub mod quakeworld;
 
@@ -36,6 +37,8 @@ macro_rules! query_protocols {
             Quake3 = query::quake3, quake3;
             /// QuakeWorld.
             QuakeWorld = query::quakeworld, quakeworld;
+            /// Quake 2 and games on its engine.
+            Quake2 = query::quake2, quake2;
         }
     };
 }
