@@ -3,6 +3,7 @@
 mod bloodmasters;
 #[cfg(test)]
 mod one_server;
+mod quake1;
 mod quake2;
 mod quake3;
 mod quakeworld;

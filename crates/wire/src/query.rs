@@ -15,6 +15,7 @@
 //! ```
 
 pub mod quake;
+pub mod quake1;
 pub mod quake2;
 pub mod quake3;
 pub mod quakeworld;
@@ -39,6 +40,8 @@ macro_rules! query_protocols {
             QuakeWorld = query::quakeworld, quakeworld;
             /// Quake 2 and games on its engine.
             Quake2 = query::quake2, quake2;
+            /// Quake, also known as NetQuake.
+            Quake1 = query::quake1, quake1;
         }
     };
 }
