@@ -1,6 +1,7 @@
 //! The query protocols: one file each, attached to the table in `rallypoint_wire::query`.
 
 mod bloodmasters;
+mod doom3;
 #[cfg(test)]
 mod one_server;
 mod quake1;

@@ -14,6 +14,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod doom3;
 pub mod quake;
 pub mod quake1;
 pub mod quake2;
@@ -42,6 +43,8 @@ macro_rules! query_protocols {
             Quake2 = query::quake2, quake2;
             /// Quake, also known as NetQuake.
             Quake1 = query::quake1, quake1;
+            /// DOOM 3 and games on its engine.
+            Doom3 = query::doom3, doom3;
         }
     };
 }
