@@ -2,6 +2,7 @@
 //!
 //! Both queries have a challenge, which the server repeats: a reply without it counts as forged.
 
+mod darkplaces;
 #[cfg(test)]
 mod tests;
 
@@ -148,7 +149,7 @@ fn server_info(info: Option<InfoString<'_>>, status: Option<Status<'_>>) -> Serv
     let game_name = either(&["gamename"], &["com_gamename", "gamename"]).map(|name| show(&name));
     let kind = number(either(&["gametype"], &["g_gametype"]));
     let is_quake = game_name.as_deref() == Some("Quake3Arena");
-    ServerInfo {
+    let mut server = ServerInfo {
         name: either(&["hostname", "sv_hostname"], &["sv_hostname", "hostname"]).map(|name| show(&name)),
         game: get(settings, &["gamename"]).or_else(|| get(info, &["game"])).map(|name| show(&name)),
         mode: kind.filter(|_| is_quake).and_then(|kind| MODES.get(usize::from(kind))).map(|mode| (*mode).to_owned()),
@@ -165,7 +166,11 @@ fn server_info(info: Option<InfoString<'_>>, status: Option<Status<'_>>) -> Serv
         extensions: [(Protocol::Quake3, extension(number(either(&["protocol"], &["protocol", "com_protocol"]))))]
             .into(),
         ..ServerInfo::default()
+    };
+    if let Some(settings) = info.or(settings).filter(darkplaces::is_engine_of) {
+        darkplaces::refine(&mut server, settings, status);
     }
+    server
 }
 
 /// Game types of Quake 3 itself. Those of other games with the same numbers differ.

@@ -163,6 +163,30 @@ fn players_have_scores_and_names_without_colours() {
 }
 
 #[test]
+fn darkplaces_has_teams_spectators_and_a_font() {
+    let settings = "\\gamename\\Xonotic\\modname\\data\\gameversion\\802\\sv_maxclients\\24\\clients\\4\\bots\\1\\mapname\\dance\
+\\hostname\\\u{e090}^1A\u{e0c2}\u{e091} 東\\protocol\\3\\qcstatus\\ctf:0.8.2:P59:S20:F5:MXonotic::caps!!:score";
+    let lines = "12 48 1 \"^xf00Ada\u{e012}\"\n-666 30 0 \"W\"\n3:20.5 0 2 \"[BOT]x\"\n-5 60 2 \"y\"\n";
+    let reply = status_with(settings, lines.as_bytes());
+    assert!(reply.is_complete());
+    let info = reply.info;
+    assert_eq!(info.name.as_deref(), Some("[AB] 東"));
+    assert_eq!((info.game_name.as_deref(), info.mode.as_deref()), (Some("Xonotic"), Some("Capture The Flag")));
+    assert_eq!(info.version.as_deref(), Some("0.8.2"));
+    assert_eq!((info.players, info.bots, info.spectators, info.max_players), (Some(2), Some(1), Some(1), Some(24)));
+    assert_eq!(info.teams.iter().map(|team| &*team.name).collect::<Vec<_>>(), ["Red", "Blue"]);
+    let list = info.player_list.unwrap();
+    let described = list.iter().map(|player| (&*player.name, player.score, player.team, player.spectator));
+    let expected = [
+        ("Ada0", Some(12), Some(1), false),
+        ("W", None, None, true),
+        ("[BOT]x", None, Some(2), false),
+        ("y", Some(-5), Some(2), false),
+    ];
+    assert!(described.eq(expected), "{list:?}");
+}
+
+#[test]
 fn a_status_that_is_cut_off_says_so() {
     let reply = status_with("\\mapname\\q3dm17", b"12 48 \"Ada\"\n3 20 \"Gra");
     assert_eq!(reply.missing.len(), 1);
