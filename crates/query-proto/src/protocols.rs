@@ -2,6 +2,7 @@
 
 mod bloodmasters;
 mod doom3;
+mod gamespy1;
 #[cfg(test)]
 mod one_server;
 mod quake1;

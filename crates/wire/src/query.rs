@@ -15,6 +15,7 @@
 //! ```
 
 pub mod doom3;
+pub mod gamespy1;
 pub mod quake;
 pub mod quake1;
 pub mod quake2;
@@ -45,6 +46,8 @@ macro_rules! query_protocols {
             Quake1 = query::quake1, quake1;
             /// DOOM 3 and games on its engine.
             Doom3 = query::doom3, doom3;
+            /// GameSpy 1.
+            GameSpy1 = query::gamespy1, gamespy1;
         }
     };
 }
