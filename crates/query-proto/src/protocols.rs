@@ -2,7 +2,9 @@
 
 mod bloodmasters;
 mod doom3;
+mod gamespy;
 mod gamespy1;
+mod gamespy2;
 #[cfg(test)]
 mod one_server;
 mod quake1;

@@ -16,6 +16,7 @@
 
 pub mod doom3;
 pub mod gamespy1;
+pub mod gamespy2;
 pub mod quake;
 pub mod quake1;
 pub mod quake2;
@@ -48,6 +49,8 @@ macro_rules! query_protocols {
             Doom3 = query::doom3, doom3;
             /// GameSpy 1.
             GameSpy1 = query::gamespy1, gamespy1;
+            /// GameSpy 2.
+            GameSpy2 = query::gamespy2, gamespy2;
         }
     };
 }

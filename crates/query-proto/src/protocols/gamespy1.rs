@@ -3,10 +3,10 @@
 //! Each reply has a number, so that the datagrams of two of them, to a query and its retry, are not mixed. No value of a query is
 //! repeated in the reply, so that anyone who can forge the address of a server can forge its reply.
 
-mod info;
 #[cfg(test)]
 mod tests;
 
+use super::gamespy::{Description, Fields, MAX_NUMBER};
 use crate::{
     MissingPart, RawReply, ServerInfo,
     exchange::{Context, QueryProtocol, Received, Request, Requests, Token},
@@ -14,10 +14,11 @@ use crate::{
 use rallypoint_wire::{
     DecodeError,
     query::{
-        Detail,
-        gamespy1::{self, Packet},
+        Detail, Protocol,
+        gamespy1::{self, Index, Packet, split_index},
     },
 };
+use std::collections::BTreeSet;
 
 /// The query protocol GameSpy 1.
 pub(crate) struct GameSpy1;
@@ -140,7 +141,8 @@ impl QueryProtocol for GameSpy1 {
         // Those without numbers stay in the order of their arrival.
         packets.sort_by_key(|packet| packet.part);
         let is_complete = progress.is_complete(best);
-        let info = info::server_info(packets.iter().flat_map(Packet::iter), is_complete);
+        let description = sort(packets.iter().flat_map(Packet::iter));
+        let info = description.server_info(Protocol::GameSpy1, is_complete);
         let mut missing = Vec::new();
         if detail != Detail::Presence && !is_complete {
             missing.push(MissingPart::Part("status (datagrams)"));
@@ -150,5 +152,44 @@ impl QueryProtocol for GameSpy1 {
             missing.push(MissingPart::Players { received, expected: Some(expected) });
         }
         (info, missing)
+    }
+}
+
+/// Sorts the keys of a reply into the server, its players and its teams: those with the number of a player that has a name belong
+/// to the player.
+fn sort<'a>(pairs: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Description<'a> {
+    let pairs: Vec<_> = pairs.map(|(key, value)| (key.to_ascii_lowercase(), value)).collect();
+    let is_name = |name: &[u8]| name == b"player" || name == b"playername";
+    let numbers: BTreeSet<u16> = pairs
+        .iter()
+        .filter_map(|(key, _)| match split_index(key)? {
+            (name, Index::Player(number)) if is_name(name) && number <= MAX_NUMBER => Some(number),
+            _ => None,
+        })
+        .collect();
+    let mut sorted = Description::default();
+    for (key, value) in pairs {
+        match split_index(&key) {
+            Some((b"teamname", Index::Player(number)) | (b"team", Index::Team(number))) => {
+                sorted.teams.entry(number).or_insert(value);
+            }
+            Some((name, Index::Player(number))) if numbers.contains(&number) => {
+                let name = if is_name(name) { b"player".to_vec() } else { name.to_vec() };
+                sorted.players.entry(number).or_default().entry(name).or_insert(value);
+            }
+            _ => drop(sorted.server.entry(key).or_insert(value)),
+        }
+    }
+    remove_cut_player(&mut sorted);
+    sorted
+}
+
+/// Removes the last player if its description was cut off: it has a name, and nothing that the others have.
+fn remove_cut_player(sorted: &mut Description<'_>) {
+    let has_more = |fields: &Fields<'_>| fields.len() > 1;
+    let all_but_last = sorted.players.len().saturating_sub(1);
+    let is_last_cut = sorted.players.values().last().is_some_and(|last| !has_more(last));
+    if all_but_last > 0 && is_last_cut && sorted.players.values().take(all_but_last).all(has_more) {
+        sorted.players.pop_last();
     }
 }

@@ -63,6 +63,17 @@ impl OneServer {
         }
     }
 
+    /// Lets time pass until something is sent: a retry.
+    pub fn retries(&mut self) -> Vec<Vec<u8>> {
+        loop {
+            self.wait();
+            let queries = self.queries();
+            if !queries.is_empty() || !self.is_waiting() {
+                return queries;
+            }
+        }
+    }
+
     pub fn is_waiting(&self) -> bool {
         self.prober.in_flight() > 0
     }
