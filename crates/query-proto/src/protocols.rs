@@ -5,6 +5,7 @@ mod doom3;
 mod gamespy;
 mod gamespy1;
 mod gamespy2;
+mod gamespy3;
 #[cfg(test)]
 mod one_server;
 mod quake1;

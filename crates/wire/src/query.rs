@@ -17,6 +17,7 @@
 pub mod doom3;
 pub mod gamespy1;
 pub mod gamespy2;
+pub mod gamespy3;
 pub mod quake;
 pub mod quake1;
 pub mod quake2;
@@ -51,6 +52,8 @@ macro_rules! query_protocols {
             GameSpy1 = query::gamespy1, gamespy1;
             /// GameSpy 2.
             GameSpy2 = query::gamespy2, gamespy2;
+            /// GameSpy 3.
+            GameSpy3 = query::gamespy3, gamespy3;
         }
     };
 }
