@@ -37,8 +37,8 @@ pub fn run(data: &[u8]) {
     if let Some((known, (letter, rest))) = named {
         protocol = known;
         detail = match letter {
-            b'p' => Detail::Players,
-            b'i' => Detail::Info,
+            b'p' | 0 => Detail::Players,
+            b'i' | 1 => Detail::Info,
             _ => Detail::Presence,
         };
         script = rest;
