@@ -89,6 +89,8 @@ pub struct Player {
     pub platform: Option<i8>,
     /// Whether the player only watches.
     pub spectator: bool,
+    /// Fields that only the server's protocol has.
+    pub extension: Extension,
 }
 
 /// A team.

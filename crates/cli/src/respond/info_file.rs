@@ -123,7 +123,7 @@ fn player(mut table: TableReader<'_>) -> Option<Player> {
     let ping_ms = table.number::<u16>("ping_ms").map(i32::from);
     let spectator = table.switch("spectator");
     table.finish();
-    Some(Player { name: name?, team, rank, score, duration_s, ping_ms, platform, spectator })
+    Some(Player { name: name?, team, rank, score, duration_s, ping_ms, platform, spectator, ..Player::default() })
 }
 
 /// A game type by its name or its number.

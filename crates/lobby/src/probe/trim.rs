@@ -1,6 +1,6 @@
 //! Limits on what is stored of a reply: a server may send anything that fits into a datagram.
 
-use rallypoint_query_proto::{Mod, Player, ServerInfo, Team};
+use rallypoint_query_proto::{Extension, Mod, Player, ServerInfo, Team};
 
 /// Maximum length of a text, in characters.
 const MAX_TEXT: usize = 200;
@@ -20,7 +20,7 @@ const MAX_MODS: usize = 16;
 /// Removes the fields that are not displayed anywhere, and cuts every text to its maximum length.
 pub(super) fn trim(info: ServerInfo) -> ServerInfo {
     let text = |text: Option<String>| text.map(|text| cut(&text, MAX_TEXT));
-    let player = |player: Player| Player { name: cut(&player.name, MAX_NAME), ..player };
+    let player = |player: Player| Player { name: cut(&player.name, MAX_NAME), extension: Extension::default(), ..player };
     let team = |team: Team| Team { name: cut(&team.name, MAX_NAME), ..team };
     let name = |text: Option<String>| text.map(|text| cut(&text, MAX_NAME));
     let one = |one: Mod| Mod { id: name(one.id), name: name(one.name) };
