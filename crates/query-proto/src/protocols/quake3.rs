@@ -1,6 +1,7 @@
 //! Quake 3 and games on its engine: `getinfo` for a short description, `getstatus` for all settings and the players.
 //!
-//! Both queries have a challenge, which the server repeats: a reply without it counts as forged.
+//! Both queries have a challenge, which the server repeats: a reply without it counts as forged. DarkPlaces answers one query a
+//! second, so that the status, in which it says everything, is asked for first.
 
 mod darkplaces;
 #[cfg(test)]
@@ -24,14 +25,16 @@ use std::collections::BTreeMap;
 /// The query protocol of Quake 3.
 pub(crate) struct Quake3;
 
-const INFO: Request = Request(0);
-const STATUS: Request = Request(1);
+const STATUS: Request = Request(0);
+const INFO: Request = Request(1);
 
 /// Which replies have arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     has_info: bool,
     has_status: bool,
+    /// Whether the status says all that an info would.
+    needs_no_info: bool,
 }
 
 impl QueryProtocol for Quake3 {
@@ -42,7 +45,8 @@ impl QueryProtocol for Quake3 {
     type State = Progress;
 
     fn outstanding(progress: &Progress, detail: Detail) -> Requests {
-        let needs_info = !progress.has_info && (detail != Detail::Presence || !progress.has_status);
+        let has_info = progress.has_info || progress.needs_no_info;
+        let needs_info = !has_info && (detail != Detail::Presence || !progress.has_status);
         let needs_status = !progress.has_status && detail == Detail::Players;
         Requests::only_if(INFO, needs_info).with(Requests::only_if(STATUS, needs_status))
     }
@@ -66,7 +70,10 @@ impl QueryProtocol for Quake3 {
         };
         let has_arrived = match response {
             Response::Info(_) => &mut progress.has_info,
-            Response::Status(_) => &mut progress.has_status,
+            Response::Status(_) => {
+                progress.needs_no_info = darkplaces::is_engine_of(&response.settings());
+                &mut progress.has_status
+            }
         };
         if std::mem::replace(has_arrived, true) {
             return Ok(Received::Redundant);
@@ -84,7 +91,7 @@ impl QueryProtocol for Quake3 {
             }
         }
         let mut missing = Vec::new();
-        if !progress.has_info && detail != Detail::Presence {
+        if !progress.has_info && !progress.needs_no_info && detail != Detail::Presence {
             missing.push(MissingPart::Part("infoResponse"));
         }
         if !progress.has_status && detail == Detail::Players {

@@ -6,7 +6,7 @@ use crate::{Player, ServerInfo, Team};
 use rallypoint_wire::{
     query::{
         Protocol, quake,
-        quake3::{InfoString, Status, strip_colours},
+        quake3::{InfoString, PlayerLine, Status, strip_colours},
     },
     text,
 };
@@ -57,7 +57,10 @@ pub(super) fn refine(server: &mut ServerInfo, settings: InfoString<'_>, status: 
     let count = |is_it: &dyn Fn(&Player) -> bool| list.iter().filter(|player| is_it(player)).count() as u16;
     let spectators = count(&|player| player.spectator);
     server.spectators = Some(spectators);
-    server.players = server.players.map(|players| players.saturating_sub(spectators));
+    let number = |key: &str| -> Option<u16> { str::from_utf8(settings.get(key)?).ok()?.trim().parse().ok() };
+    server.bots = number("bots").or(server.bots);
+    let clients = number("clients").unwrap_or(list.len() as u16);
+    server.players = Some(clients.saturating_sub(server.bots.unwrap_or(0)).saturating_sub(spectators));
     let is_there = |id: &u8| list.iter().any(|player| player.team == Some(*id));
     server.teams = (1..=4).filter(is_there).map(team).collect();
     server.player_list = Some(list);
@@ -72,7 +75,7 @@ fn team(id: u8) -> Team {
     Team { id, name: name.to_owned(), ranked: false, color }
 }
 
-fn player(line: &rallypoint_wire::query::quake3::PlayerLine<'_>) -> Player {
+fn player(line: &PlayerLine<'_>) -> Player {
     let spectator = line.score == Some(SPECTATOR);
     Player {
         name: show(line.name),
