@@ -62,7 +62,7 @@ impl Description<'_> {
             (Some(count), _) => Some(count),
             (None, bots) => is_complete.then(|| listed.saturating_sub(bots.unwrap_or(0))),
         };
-        let is_yes = |value: &[u8]| !matches!(&*value.to_ascii_lowercase(), b"0" | b"false" | b"no");
+        let is_yes = |value: &[u8]| !matches!(&*value.to_ascii_lowercase(), b"0" | b"false" | b"no" | b"n");
         let port: Option<u16> = self.integer("hostport");
         let own = Extension::from([
             ("game_port", port.map_or(ExtensionValue::Unknown, ExtensionValue::from)),
@@ -70,9 +70,9 @@ impl Description<'_> {
         ]);
         ServerInfo {
             name: self.shown(&["hostname", "servername"]),
-            mode: self.shown(&["gametype"]),
+            mode: self.shown(&["gametype", "gamestyle"]),
             map: self.shown(&["mapname", "map"]),
-            version: self.shown(&["gamever", "version"]),
+            version: self.shown(&["gamever", "gameversion", "version"]),
             website: self.shown(&["website"]),
             password: self.get("password").map(is_yes),
             players: humans,
@@ -143,6 +143,13 @@ fn player(fields: &Fields<'_>, teams: &mut Vec<Team>) -> Player {
         team,
         score: get(&["score", "frags", "frag", "kills"]).and_then(integer),
         ping_ms: get(&["ping"]).and_then(integer),
+        extension: extension(fields),
         ..Player::default()
     }
+}
+
+/// What many games say of their players.
+fn extension(fields: &Fields<'_>) -> Extension {
+    let number = |name: &'static str| Some((name, integer::<i32>(fields.get(name.as_bytes())?)?.into()));
+    ["deaths", "kills", "skill"].into_iter().filter_map(number).collect()
 }

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The number before the dot is the same in all datagrams of a reply, the one after it counts them, and `final` is in the last one,
-//! before or after `queryid`. Some servers leave out the second number, some both. A value can contain backslashes: names of
-//! players do. Nothing in a reply shows which query it answers.
+//! before or after `queryid`. Some servers leave out the second number, some both, and netPanzer the first backslash. A value can
+//! contain backslashes: names of players do. Nothing in a reply shows which query it answers.
 //!
 //! ```
 //! use rallypoint_wire::query::gamespy1::Packet;
@@ -77,10 +77,12 @@ impl<'a> Packet<'a> {
     pub fn parse(datagram: &'a [u8]) -> Result<Self, DecodeError> {
         let error = |field, kind| DecodeError::new(field, kind);
         let text = datagram.strip_suffix(b"\0").unwrap_or(datagram);
-        match text {
-            [] => return Err(error("datagram", DecodeErrorKind::Empty)),
-            [b'\\', first, ..] if *first != b'\\' => {}
-            _ => return Err(error("key", DecodeErrorKind::Missing)),
+        if text.is_empty() {
+            return Err(error("datagram", DecodeErrorKind::Empty));
+        }
+        let has_backslash = text.starts_with(b"\\");
+        if matches!(text, [b'\\'] | [b'\\', b'\\', ..]) {
+            return Err(error("key", DecodeErrorKind::Missing));
         }
         let id_at = text.windows(QUERY_ID.len()).rposition(|window| window == QUERY_ID);
         let (body, id, behind) = match id_at {
@@ -93,6 +95,10 @@ impl<'a> Packet<'a> {
         };
         let without_mark = body.strip_suffix(b"\\").unwrap_or(body).strip_suffix(FINAL);
         let is_final = without_mark.is_some() || behind.starts_with(FINAL);
+        // Otherwise any text would be a key.
+        if !has_backslash && !is_final && id_at.is_none() {
+            return Err(error("key", DecodeErrorKind::Missing));
+        }
         let mut numbers = id.splitn(2, |byte| *byte == b'.');
         let mut number = || -> Option<u32> { str::from_utf8(numbers.next()?).ok()?.trim().parse().ok() };
         let query = number();
@@ -120,9 +126,12 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Takes the word after a backslash.
+/// Takes the word after a backslash, or the first one of all without it.
 fn next_word<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let text = rest.strip_prefix(b"\\")?;
+    if rest.is_empty() {
+        return None;
+    }
+    let text = rest.strip_prefix(b"\\").unwrap_or(rest);
     let (word, behind) = text.split_at(text.iter().position(|byte| *byte == b'\\').unwrap_or(text.len()));
     *rest = behind;
     Some(word)
@@ -203,6 +212,7 @@ mod tests {
             (b"\\a\\1\\final\\\0", (None, None, true, 1)),
             (b"\\a\\1\\queryid\\x.y\\final\\", (None, None, true, 1)),
             (b"\\a\\1\\b", (None, None, false, 1)),
+            (b"a\\1\\b\\2\\final\\", (None, None, true, 2)),
             (b"\\final\\\\queryid\\3.1", (Some(3), Some(1), true, 0)),
         ] {
             assert_eq!(head(datagram), expected, "{}", datagram.escape_ascii());

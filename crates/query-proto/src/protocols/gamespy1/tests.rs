@@ -63,6 +63,24 @@ fn battlefield_counts_teams_from_1_and_lists_those_who_have_left() {
     assert_eq!(info.team_name(list[1].team.unwrap()), Some("Allied"));
 }
 
+/// netPanzer 0.8.7 with three players, which leaves out the first backslash.
+const NETPANZER: &[u8] = include_bytes!("../../../tests/captures/gamespy1/netpanzer-status.bin");
+
+#[test]
+fn a_real_server_is_described_completely() {
+    let reply = reply_of(reply_to(Protocol::GameSpy1.players(), [NETPANZER]));
+    assert!(reply.is_complete());
+    let info = reply.info;
+    assert_eq!((info.game.as_deref(), info.name.as_deref()), (Some("netpanzer"), Some("Player774")));
+    assert_eq!((info.map.as_deref(), info.mode.as_deref()), (Some("Two clans"), Some("Objective")));
+    assert_eq!((info.version.as_deref(), info.password), (Some("0.8.7"), Some(false)));
+    assert_eq!((info.players, info.bots, info.max_players), (Some(3), None, Some(8)));
+    assert_eq!(info.rules["mapcycle"], "Two clans, Bullet Hole");
+    let list = info.player_list.unwrap();
+    assert_eq!(list.iter().map(|player| &*player.name).collect::<Vec<_>>(), ["Player85", "Player403", "Player525"]);
+    assert_eq!((list[0].score, list[0].extension.number("deaths")), (Some(0), Some(0)));
+}
+
 #[test]
 fn repeated_datagrams_add_nothing() {
     let mut server = OneServer::new(Protocol::GameSpy1.players());
@@ -158,7 +176,9 @@ fn a_server_whose_replies_have_no_end_is_given_up() {
 #[test]
 fn a_reply_that_is_cut_or_changed_says_nothing_wrong() {
     let query = Protocol::GameSpy1.players();
-    for (parts, index) in [(&UNREAL[..], 0), (&UNREAL[..], 1), (&UNREAL[..], 2), (&[BATTLEFIELD][..], 0)] {
+    for (parts, index) in
+        [(&UNREAL[..], 0), (&UNREAL[..], 1), (&UNREAL[..], 2), (&[BATTLEFIELD][..], 0), (&[NETPANZER][..], 0)]
+    {
         let with = |changed: &[u8]| {
             let mut parts = parts.to_vec();
             parts[index] = changed;

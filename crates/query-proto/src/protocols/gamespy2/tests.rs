@@ -1,7 +1,7 @@
 //! GameSpy 2 through a prober, with replies in the form of its library.
 
 use crate::{
-    MissingPart, Player, ProbeOutcome, ProbeResult, Protocol, RttMethod,
+    Extension, MissingPart, Player, ProbeOutcome, ProbeResult, Protocol, RttMethod,
     protocols::one_server::{OneServer, assert_is_harmless, assert_is_part_of, mutations, reply_of, truncations},
 };
 
@@ -50,14 +50,15 @@ fn three_replies_describe_a_server_completely_in_any_order() {
         assert_eq!(info.extensions[&Protocol::GameSpy2].number("game_port"), Some(15_567));
         assert_eq!((&*info.rules["score_t1"], &*info.rules["timelimit"]), ("90", "0"));
         assert_eq!([info.team_name(1), info.team_name(2)], [Some("NVA"), Some("USA")]);
-        let player = |name: &str, score, ping, team| Player {
+        let player = |name: &str, score, deaths: i32, ping, team| Player {
             name: name.into(),
+            extension: Extension::from([("deaths", deaths.into())]),
             score: Some(score),
             ping_ms: Some(ping),
             team: Some(team),
             ..Player::default()
         };
-        assert_eq!(info.player_list.unwrap(), [player("Ada", 12, 48, 1), player("Bob", -3, 999, 2)]);
+        assert_eq!(info.player_list.unwrap(), [player("Ada", 12, 3, 48, 1), player("Bob", -3, 0, 999, 2)]);
     }
 }
 
