@@ -120,6 +120,11 @@ fn server_info(contents: &Contents<'_>, is_quake_wars: bool) -> ServerInfo {
             let shown = |player: doom3::Player<'_>| Player {
                 name: show(player.name),
                 ping_ms: Some(player.ping.into()),
+                extension: Some(player.clan)
+                    .filter(|clan| !clan.is_empty())
+                    .map(|clan| ("clan", show(clan).into()))
+                    .into_iter()
+                    .collect(),
                 ..Player::default()
             };
             list.into_iter().map(shown).collect()

@@ -199,8 +199,8 @@ fn server_info(progress: &Progress, detail: Detail, raw: &RawReply) -> ServerInf
     for response in raw.datagrams().flat_map(Response::parse) {
         match response {
             Response::Server(server) => {
-                info.name = Some(quake::to_text(server.name));
-                info.map = Some(quake::to_text(server.map));
+                info.name = Some(quake::to_text_without_colours(server.name));
+                info.map = Some(quake::to_text_without_colours(server.map));
                 info.players = Some(server.players.into());
                 info.max_players = Some(server.max_players.into());
                 let own = Extension::from([("protocol", server.version.into())]);
@@ -208,7 +208,7 @@ fn server_info(progress: &Progress, detail: Detail, raw: &RawReply) -> ServerInf
             }
             Response::Player(player) => drop(players.insert(player.number, player)),
             Response::Rule(Some((name, value))) => {
-                info.rules.insert(quake::to_text(name), quake::to_text(value));
+                info.rules.insert(quake::to_text_without_colours(name), quake::to_text_without_colours(value));
             }
             Response::Rule(None) => {}
         }
@@ -220,6 +220,11 @@ fn server_info(progress: &Progress, detail: Detail, raw: &RawReply) -> ServerInf
         .into_iter()
         .find(|(rule, _)| is_on(rule))
         .map(|(_, mode)| mode.to_owned());
+    let bots = players.values().filter(|player| player.address == BOT).count() as u16;
+    if bots > 0 {
+        info.bots = Some(bots);
+        info.players = info.players.map(|players| players.saturating_sub(bots));
+    }
     if detail == Detail::Players {
         // Of players that left during the query, those with the highest numbers may be there twice.
         let is_there = |number: &u8| *number < progress.expected.unwrap_or(0);
@@ -232,9 +237,12 @@ fn server_info(progress: &Progress, detail: Detail, raw: &RawReply) -> ServerInf
     info
 }
 
+/// Address of a bot in DarkPlaces.
+const BOT: &[u8] = b"botclient";
+
 fn shown(player: &quake1::Player<'_>, is_team_game: bool) -> Player {
     Player {
-        name: quake::to_text(player.name),
+        name: quake::to_text_without_colours(player.name),
         team: is_team_game.then_some(player.bottom),
         score: Some(player.frags),
         duration_s: player.seconds.try_into().ok(),

@@ -99,9 +99,10 @@ impl QueryProtocol for QuakeWorld {
     }
 }
 
-/// A text that is safe to display, without the colour codes of clients: `&c` with three digits, and `&r`.
+/// A text that is safe to display, without the colour codes of clients: `&c` with three digits, and `&r`. Those with `^` are of
+/// clients of FTE.
 fn show(bytes: &[u8]) -> String {
-    let text = quake::to_text(bytes);
+    let text = quake::to_text_without_colours(bytes);
     let mut shown = String::with_capacity(text.len());
     let mut rest = &*text;
     while let Some(at) = rest.find('&') {
@@ -181,6 +182,11 @@ fn player(line: &PlayerLine<'_>, is_team_game: bool, teams: &mut Vec<Team>) -> P
         duration_s: u32::try_from(line.minutes).ok().map(|minutes| minutes.saturating_mul(60)),
         ping_ms: Some(line.ping),
         spectator: line.is_spectator,
+        extension: Some(line.skin)
+            .filter(|skin| !skin.is_empty())
+            .map(|skin| ("skin", show(skin).into()))
+            .into_iter()
+            .collect(),
         ..Player::default()
     }
 }

@@ -32,6 +32,30 @@ pub fn to_text(text: &[u8]) -> String {
     to_ascii(text).iter().map(|byte| char::from(*byte)).collect()
 }
 
+/// As [`to_text`], without the colour codes of DarkPlaces and FTE: a `^` and a digit, or `^x` and three hexadecimal digits.
+///
+/// ```
+/// use rallypoint_wire::query::quake::to_text_without_colours;
+///
+/// assert_eq!(to_text_without_colours(b"^1Ro^x0f0bot\x91 ^^ ^a"), "Robot] ^^ ^a");
+/// ```
+#[must_use]
+pub fn to_text_without_colours(text: &[u8]) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = match (byte, behind) {
+            (b'^', [b'x', a, b, c, behind @ ..]) if [a, b, c].iter().all(|byte| byte.is_ascii_hexdigit()) => behind,
+            (b'^', [b'0'..=b'9', behind @ ..]) => behind,
+            _ => {
+                shown.push(char::from(resembling(byte)));
+                behind
+            }
+        };
+    }
+    shown
+}
+
 const fn resembling(byte: u8) -> u8 {
     match byte {
         0x80..=0x8f => HIGH[(byte & 0x0f) as usize],

@@ -1,7 +1,7 @@
 //! DOOM 3, Quake 4 and Quake Wars through a prober, with replies in the form of their servers.
 
 use crate::{
-    MissingPart, Player, ProbeOutcome, ProbeResult, Protocol, RttMethod,
+    Extension, MissingPart, Player, ProbeOutcome, ProbeResult, Protocol, RttMethod,
     protocols::one_server::{OneServer, assert_is_harmless, assert_is_part_of, mutations, reply_of, truncations},
 };
 
@@ -65,7 +65,9 @@ fn quake_wars_repeats_the_whole_token_and_says_who_is_a_bot() {
     assert_eq!((info.players, info.bots, info.max_players, info.password), (Some(1), Some(1), Some(24), Some(false)));
     let own = &info.extensions[&Protocol::Doom3];
     assert_eq!((own.switch("ranked"), own.number("time_left_ms")), (Some(true), Some(467_565)));
-    assert_eq!(info.player_list.unwrap()[1].name, "Monkey");
+    let list = info.player_list.unwrap();
+    assert_eq!(list[0].extension, Extension::from([("clan", "(x)".to_owned().into())]));
+    assert_eq!((&*list[1].name, list[1].extension.iter().count()), ("Monkey", 0));
 }
 
 #[test]

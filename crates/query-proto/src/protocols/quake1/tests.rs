@@ -49,6 +49,42 @@ fn answer(query: &[u8], players: u8) -> Option<Vec<u8>> {
     }
 }
 
+/// Replies of DarkPlaces (2018-09-08) with `sv_protocolname QUAKE`: the server, two bots, the rules, each after its length.
+const DARKPLACES: &[u8] = include_bytes!("../../../tests/captures/quake1/darkplaces-exchange.bin");
+
+#[test]
+fn a_real_server_is_described_completely() {
+    let mut rest = DARKPLACES;
+    let mut replies = Vec::new();
+    while let Some((length, behind)) = rest.split_first_chunk() {
+        let (reply, behind) = behind.split_at(u16::from_le_bytes(*length).into());
+        replies.push(reply);
+        rest = behind;
+    }
+    let rules = replies.split_off(3);
+    let name = |rule: &[u8]| rule[5..].split(|byte| *byte == 0).next().unwrap().to_vec();
+    let (result, queries) = exchange(full_query(), |query| {
+        let reply = match Request::parse(query).unwrap() {
+            Request::Server => replies[0],
+            Request::Player(number) => replies[1 + usize::from(number)],
+            Request::RuleAfter(b"") => rules[0],
+            Request::RuleAfter(known) => rules[1 + rules.iter().position(|rule| name(rule) == known).unwrap()],
+        };
+        vec![reply.to_vec()]
+    });
+    assert_eq!((result.retries, queries), (0, 1 + 2 + 21));
+    let reply = reply_of(result);
+    assert!(reply.is_complete());
+    let info = reply.info;
+    assert_eq!((info.name.as_deref(), info.map.as_deref()), (Some("DP test"), Some("testmap")));
+    assert_eq!((info.players, info.bots, info.max_players), (Some(0), Some(2), Some(8)));
+    assert_eq!((info.rules.len(), &*info.rules["sv_gravity"], &*info.rules["sv_waterfriction"]), (20, "800", "-1"));
+    let list = info.player_list.as_ref().unwrap();
+    let described: Vec<_> =
+        list.iter().map(|player| (&*player.name, player.score, info.team_name(player.team.unwrap()))).collect();
+    assert_eq!(described, [("Robot", Some(12), Some("Red")), ("Bo]t", Some(-4), Some("Blue"))]);
+}
+
 /// A query of a server that answers each datagram in this way: with replies, in their order.
 fn exchange(mut server: OneServer, mut answers: impl FnMut(&[u8]) -> Vec<Vec<u8>>) -> (ProbeResult, usize) {
     let mut queries = 0;

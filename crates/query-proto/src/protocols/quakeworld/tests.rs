@@ -1,7 +1,7 @@
 //! QuakeWorld through a prober, with replies in the form of MVDSV and of the original server.
 
 use crate::{
-    MissingPart, Player, Protocol, RttMethod,
+    Extension, MissingPart, Player, Protocol, RttMethod,
     protocols::one_server::{
         OneServer, assert_is_harmless, assert_is_part_of, mutations, reply_of, reply_to, truncations,
     },
@@ -48,9 +48,10 @@ fn a_server_with_teams_bots_and_spectators_is_described_completely() {
         ping_ms: Some(ping),
         ..Player::default()
     };
+    let with_skin =
+        Player { extension: Extension::from([("skin", "base".to_owned().into())]), ..player("10Ada", 0, 24, 13, 26) };
     let watcher = Player { team: None, score: None, spectator: true, ..player("watcher", 0, 0, 1, 31) };
-    let expected =
-        [player("10Ada", 0, 24, 13, 26), player("/ bro", 1, -2, 0, 0), player("Bob & Co", 0, 7, 260, 999), watcher];
+    let expected = [with_skin, player("/ bro", 1, -2, 0, 0), player("Bob & Co", 0, 7, 260, 999), watcher];
     assert_eq!(info.player_list.unwrap(), expected);
 }
 
