@@ -37,6 +37,10 @@ impl OneServer {
         Self { prober, now: Instant::now() }
     }
 
+    pub fn time(&self) -> Instant {
+        self.now
+    }
+
     /// What is sent now.
     pub fn queries(&mut self) -> Vec<Vec<u8>> {
         let mut queries = Vec::new();

@@ -22,10 +22,11 @@ use std::collections::BTreeMap;
 /// The query protocol of Quake.
 pub(crate) struct Quake1;
 
-const SERVER: Request = Request(0);
-const RULE: Request = Request(1);
+const RULE: Request = Request(0);
 /// The first of the requests for a player: that of each is determined when it is sent.
-const FIRST_PLAYER: u8 = 2;
+const FIRST_PLAYER: u8 = 1;
+/// The last one of an attempt: DarkPlaces answers one query for the server or a player a second.
+const SERVER: Request = Request(7);
 /// Number of players that are requested at a time.
 const PLAYERS_AT_A_TIME: usize = 6;
 
@@ -134,10 +135,7 @@ impl QueryProtocol for Quake1 {
     fn emit(progress: Option<&mut Progress>, request: Request, _token: impl FnOnce() -> Token, out: &mut Vec<u8>) {
         let Some(progress) = progress else { return quake1::Request::Server.emit(out) };
         match request {
-            SERVER => {
-                progress.cursor = 0;
-                quake1::Request::Server.emit(out);
-            }
+            SERVER => quake1::Request::Server.emit(out),
             RULE => {
                 progress.has_asked_for_rules = true;
                 quake1::Request::RuleAfter(&progress.last_rule).emit(out);

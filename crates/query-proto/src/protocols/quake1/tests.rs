@@ -7,6 +7,7 @@ use crate::{
     },
 };
 use rallypoint_wire::query::quake1::Request;
+use std::time::Duration;
 
 const RULES: [(&str, &str); 4] = [("sv_gravity", "800"), ("teamplay", "1"), ("fraglimit", "20"), ("deathmatch", "1")];
 
@@ -181,6 +182,30 @@ fn a_player_who_leaves_during_the_query_is_not_missing() {
     let reply = reply_of(result);
     assert!(reply.is_complete());
     assert_eq!((reply.info.players, reply.info.player_list.unwrap().len()), (Some(2), 2));
+}
+
+#[test]
+fn a_server_that_answers_one_query_a_second_is_described_completely() {
+    // As DarkPlaces: rules are not limited.
+    let mut server = full_query();
+    let mut answered_at = None;
+    while server.is_waiting() || answered_at.is_none() {
+        let sent = server.queries();
+        if sent.is_empty() {
+            server.wait();
+        }
+        for query in sent {
+            let is_rule = matches!(Request::parse(&query), Some(Request::RuleAfter(_)));
+            let is_refused = answered_at.is_some_and(|at| server.time() < at + Duration::from_secs(1));
+            if is_rule || !is_refused {
+                answered_at = if is_rule { answered_at } else { Some(server.time()) };
+                answer(&query, 3).iter().for_each(|reply| server.receive(reply));
+            }
+        }
+    }
+    let reply = server.reply();
+    assert!(reply.is_complete(), "{:?}", reply.missing);
+    assert_eq!(reply.info.player_list.unwrap().len(), 3);
 }
 
 #[test]
