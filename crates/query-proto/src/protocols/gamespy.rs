@@ -2,7 +2,7 @@
 
 use crate::{Extension, ExtensionValue, Player, ServerInfo, Team};
 use rallypoint_wire::{query::Protocol, text};
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 /// Values by key, in lower case.
 pub(super) type Fields<'a> = BTreeMap<Vec<u8>, &'a [u8]>;
@@ -23,13 +23,26 @@ pub(super) const MAX_NUMBER: u16 = 1_023;
 /// A text that is safe to display, without the colour codes of the Unreal engine: an escape and three bytes, or a control
 /// character.
 pub(super) fn show(bytes: &[u8]) -> String {
-    let mut plain = Cow::Borrowed(bytes);
-    while let Some(at) = plain.iter().position(|byte| matches!(byte, 1..=8 | 0x0e..=0x1b)) {
-        let length = if plain[at] == 0x1b { 4 } else { 1 };
-        let end = (at + length).min(plain.len());
-        plain.to_mut().drain(at..end);
+    if !bytes.iter().any(is_colour) {
+        return text::display(bytes).into_owned();
+    }
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some((byte, behind)) = rest.split_first() {
+        rest = match byte {
+            0x1b => behind.get(3..).unwrap_or_default(),
+            byte if is_colour(byte) => behind,
+            byte => {
+                plain.push(*byte);
+                behind
+            }
+        };
     }
     text::display(&plain).into_owned()
+}
+
+fn is_colour(byte: &u8) -> bool {
+    matches!(byte, 1..=8 | 0x0e..=0x1b)
 }
 
 /// A whole number, which may have spaces before it and decimals behind it.
