@@ -238,6 +238,11 @@ impl Context<'_> {
         (0..self.attempts).rev().find(|attempt| is_it(self.secrets.token(self.serial, *attempt))).map(Attempt)
     }
 
+    /// The token of an attempt.
+    pub fn token(&self, Attempt(attempt): Attempt) -> Token {
+        self.secrets.token(self.serial, attempt)
+    }
+
     /// A hash that servers cannot predict.
     pub fn hash(&self, bytes: &[u8]) -> u64 {
         self.secrets.tables.hash(bytes)

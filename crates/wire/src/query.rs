@@ -22,14 +22,22 @@ pub mod bedrock;
 pub mod bzflag;
 pub mod cube2;
 pub mod ddnet;
+pub mod doom3;
 pub mod fivem;
+pub mod gamespy1;
+pub mod gamespy2;
+pub mod gamespy3;
 pub mod luanti;
 pub mod minecraft;
 pub mod minecraft_query;
 pub mod mumble;
 pub mod openttd;
 pub mod openttd_udp;
+pub mod quake;
+pub mod quake1;
+pub mod quake2;
 pub mod quake3;
+pub mod quakeworld;
 pub mod samp;
 pub mod teamspeak3;
 pub mod teeworlds;
@@ -92,6 +100,20 @@ macro_rules! query_protocols {
             BzFlag = query::bzflag, bzflag;
             /// OpenTTD over TCP.
             OpenTtd = query::openttd, openttd;
+            /// QuakeWorld.
+            QuakeWorld = query::quakeworld, quakeworld;
+            /// Quake 2 and games on its engine.
+            Quake2 = query::quake2, quake2;
+            /// Quake, also known as NetQuake.
+            Quake1 = query::quake1, quake1;
+            /// DOOM 3 and games on its engine.
+            Doom3 = query::doom3, doom3;
+            /// GameSpy 1.
+            GameSpy1 = query::gamespy1, gamespy1;
+            /// GameSpy 2.
+            GameSpy2 = query::gamespy2, gamespy2;
+            /// GameSpy 3.
+            GameSpy3 = query::gamespy3, gamespy3;
         }
     };
 }

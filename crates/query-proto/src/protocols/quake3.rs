@@ -1,7 +1,9 @@
 //! Quake 3 and games on its engine: `getinfo` for a short description, `getstatus` for all settings and the players.
 //!
-//! Both queries have a challenge, which the server repeats: a reply without it counts as forged.
+//! Both queries have a challenge, which the server repeats: a reply without it counts as forged. DarkPlaces answers one query a
+//! second, so that the status, in which it says everything, is asked for first.
 
+mod darkplaces;
 #[cfg(test)]
 mod tests;
 
@@ -23,14 +25,16 @@ use std::collections::BTreeMap;
 /// The query protocol of Quake 3.
 pub(crate) struct Quake3;
 
-const INFO: Request = Request(0);
-const STATUS: Request = Request(1);
+const STATUS: Request = Request(0);
+const INFO: Request = Request(1);
 
 /// Which replies have arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     has_info: bool,
     has_status: bool,
+    /// Whether the status says all that an info would.
+    needs_no_info: bool,
 }
 
 impl QueryProtocol for Quake3 {
@@ -41,7 +45,8 @@ impl QueryProtocol for Quake3 {
     type State = Progress;
 
     fn outstanding(progress: &Progress, detail: Detail) -> Requests {
-        let needs_info = !progress.has_info && (detail != Detail::Presence || !progress.has_status);
+        let has_info = progress.has_info || progress.needs_no_info;
+        let needs_info = !has_info && (detail != Detail::Presence || !progress.has_status);
         let needs_status = !progress.has_status && detail == Detail::Players;
         Requests::only_if(INFO, needs_info).with(Requests::only_if(STATUS, needs_status))
     }
@@ -65,7 +70,10 @@ impl QueryProtocol for Quake3 {
         };
         let has_arrived = match response {
             Response::Info(_) => &mut progress.has_info,
-            Response::Status(_) => &mut progress.has_status,
+            Response::Status(_) => {
+                progress.needs_no_info = darkplaces::is_engine_of(&response.settings());
+                &mut progress.has_status
+            }
         };
         if std::mem::replace(has_arrived, true) {
             return Ok(Received::Redundant);
@@ -83,7 +91,7 @@ impl QueryProtocol for Quake3 {
             }
         }
         let mut missing = Vec::new();
-        if !progress.has_info && detail != Detail::Presence {
+        if !progress.has_info && !progress.needs_no_info && detail != Detail::Presence {
             missing.push(MissingPart::Part("infoResponse"));
         }
         if !progress.has_status && detail == Detail::Players {
@@ -148,7 +156,7 @@ fn server_info(info: Option<InfoString<'_>>, status: Option<Status<'_>>) -> Serv
     let game_name = either(&["gamename"], &["com_gamename", "gamename"]).map(|name| show(&name));
     let kind = number(either(&["gametype"], &["g_gametype"]));
     let is_quake = game_name.as_deref() == Some("Quake3Arena");
-    ServerInfo {
+    let mut server = ServerInfo {
         name: either(&["hostname", "sv_hostname"], &["sv_hostname", "hostname"]).map(|name| show(&name)),
         game: get(settings, &["gamename"]).or_else(|| get(info, &["game"])).map(|name| show(&name)),
         mode: kind.filter(|_| is_quake).and_then(|kind| MODES.get(usize::from(kind))).map(|mode| (*mode).to_owned()),
@@ -165,7 +173,11 @@ fn server_info(info: Option<InfoString<'_>>, status: Option<Status<'_>>) -> Serv
         extensions: [(Protocol::Quake3, extension(number(either(&["protocol"], &["protocol", "com_protocol"]))))]
             .into(),
         ..ServerInfo::default()
+    };
+    if let Some(settings) = info.or(settings).filter(darkplaces::is_engine_of) {
+        darkplaces::refine(&mut server, settings, status);
     }
+    server
 }
 
 /// Game types of Quake 3 itself. Those of other games with the same numbers differ.

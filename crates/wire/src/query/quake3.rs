@@ -10,7 +10,8 @@
 //! ```
 //!
 //! A server repeats the challenge as the value of the key `challenge`. Descendants add the number of the player's team to the line
-//! of a player: DarkPlaces before the name, QFusion after it; others leave the score out.
+//! of a player: DarkPlaces before the name, QFusion after it; others leave the score out. In DarkPlaces, games write the score, and
+//! need not write a number.
 //!
 //! ```
 //! use rallypoint_wire::query::quake3::{Request, Response};
@@ -161,6 +162,10 @@ impl<'a> Response<'a> {
 }
 
 impl<'a> InfoString<'a> {
+    pub(super) const fn new(text: &'a [u8]) -> Self {
+        Self(text)
+    }
+
     /// All keys with their values, in order. A key at the end without a value has an empty one.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         let mut parts = self.0.get(1..).unwrap_or_default().split(|byte| *byte == b'\\');
@@ -197,7 +202,13 @@ impl<'a> PlayerLine<'a> {
         let mut before = [None; 3];
         let mut count = 0;
         for word in words(&line[..open]) {
-            *before.get_mut(count).ok_or(error(DecodeErrorKind::Invalid))? = Some(number(word)?);
+            let is_score = count == 0 && words(&line[..open]).count() > 1;
+            let slot = before.get_mut(count).ok_or(error(DecodeErrorKind::Invalid))?;
+            *slot = match number(word) {
+                Ok(number) => Some(number),
+                Err(_) if is_score => None,
+                Err(error) => return Err(error),
+            };
             count += 1;
         }
         let after = words(&line[close + 1..]).next().map(number).transpose()?;
@@ -333,7 +344,9 @@ mod tests {
     fn cut_and_hostile_lines_are_errors() {
         use DecodeErrorKind::{Invalid, Truncated};
         assert_eq!(players(b"1 2 \"cut\n12 4\n\"\n"), [Err(Truncated), Err(Truncated), Err(Truncated)]);
-        assert_eq!(players(b"x y \"a\"\n99999999999 1 \"b\"\n1 2 3 4 \"c\"\n1 1 \"d\" e\n"), [Err(Invalid); 4]);
+        assert_eq!(players(b"x y \"a\"\n99999999999 \"b\"\n1 2 3 4 \"c\"\n1 1 \"d\" e\n"), [Err(Invalid); 4]);
+        let line = PlayerLine { score: None, ping: Some(7), team: Some(1), name: b"a" };
+        assert_eq!(players(b"3:40.5 7 1 \"a\"\n99999999999 7 1 \"a\"\n"), [Ok(line); 2]);
     }
 
     #[test]

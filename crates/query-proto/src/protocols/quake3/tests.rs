@@ -88,10 +88,10 @@ fn a_real_server_is_described_completely() {
     let queries = exchange.queries();
     assert_eq!(queries.len(), 2);
     assert!(
-        queries[0].starts_with(r"\xff\xff\xff\xffgetinfo ") && queries[1].starts_with(r"\xff\xff\xff\xffgetstatus ")
+        queries[0].starts_with(r"\xff\xff\xff\xffgetstatus ") && queries[1].starts_with(r"\xff\xff\xff\xffgetinfo ")
     );
-    exchange.receive(&with_challenge(STATUS, &queries[1]));
-    exchange.receive(&with_challenge(INFO, &queries[0]));
+    exchange.receive(&with_challenge(INFO, &queries[1]));
+    exchange.receive(&with_challenge(STATUS, &queries[0]));
     let result = exchange.finish();
     assert_eq!(result.retries, 0);
     let reply = reply_of(result);
@@ -160,6 +160,59 @@ fn players_have_scores_and_names_without_colours() {
     };
     let expected = [player("Ada X", 12, 48), player("say \"hi\"", -3, 999), player("Müller\u{fffd}[31m", 0, 0)];
     assert_eq!(info.player_list.unwrap(), expected);
+}
+
+#[test]
+fn darkplaces_has_teams_spectators_and_a_font() {
+    let settings = "\\gamename\\Xonotic\\modname\\data\\gameversion\\802\\sv_maxclients\\24\\clients\\4\\bots\\1\\mapname\\dance\
+\\hostname\\\u{e090}^1A\u{e0c2}\u{e091} 東\\protocol\\3\\qcstatus\\ctf:0.8.2:P59:S20:F5:MXonotic::caps!!:score";
+    let lines = "12 48 1 \"^xf00Ada\u{e012}\"\n-666 30 0 \"W\"\n3:20.5 0 2 \"[BOT]x\"\n-5 60 2 \"y\"\n";
+    let reply = status_with(settings, lines.as_bytes());
+    assert!(reply.is_complete());
+    let info = reply.info;
+    assert_eq!(info.name.as_deref(), Some("[AB] 東"));
+    assert_eq!((info.game_name.as_deref(), info.mode.as_deref()), (Some("Xonotic"), Some("Capture The Flag")));
+    assert_eq!(info.version.as_deref(), Some("0.8.2"));
+    assert_eq!((info.players, info.bots, info.spectators, info.max_players), (Some(2), Some(1), Some(1), Some(24)));
+    assert_eq!(info.teams.iter().map(|team| &*team.name).collect::<Vec<_>>(), ["Red", "Blue"]);
+    let list = info.player_list.unwrap();
+    let described = list.iter().map(|player| (&*player.name, player.score, player.team, player.spectator));
+    let expected = [
+        ("Ada0", Some(12), Some(1), false),
+        ("W", None, None, true),
+        ("[BOT]x", None, Some(2), false),
+        ("y", Some(-5), Some(2), false),
+    ];
+    assert!(described.eq(expected), "{list:?}");
+}
+
+/// Replies of DarkPlaces (2018-09-08) with two bots and a `qcstatus` to `getinfo xyz` and `getstatus xyz`.
+const DARKPLACES_INFO: &[u8] = include_bytes!("../../../tests/captures/quake3/darkplaces-info.bin");
+const DARKPLACES_STATUS: &[u8] = include_bytes!("../../../tests/captures/quake3/darkplaces-status.bin");
+
+#[test]
+fn a_status_of_darkplaces_is_enough() {
+    let mut exchange = Exchange::new(Protocol::Quake3.players());
+    let queries = exchange.queries();
+    exchange.receive(&with_challenge(DARKPLACES_STATUS, &queries[0]));
+    let result = exchange.finish();
+    assert_eq!(result.retries, 0);
+    let reply = reply_of(result);
+    assert!(reply.is_complete());
+    let info = reply.info;
+    assert_eq!((info.name.as_deref(), info.map.as_deref()), (Some("DP test"), Some("testmap")));
+    assert_eq!((info.game_name.as_deref(), info.mode.as_deref()), (Some("DarkPlaces-Quake"), Some("Deathmatch")));
+    assert_eq!((info.players, info.bots, info.max_players), (Some(0), Some(2), Some(8)));
+    let list = info.player_list.unwrap();
+    let described: Vec<_> = list.iter().map(|player| (&*player.name, player.score)).collect();
+    assert_eq!(described, [("Robot", Some(12)), ("Bo]t", Some(-4))]);
+    // An info that arrives first is not enough.
+    let mut exchange = Exchange::new(Protocol::Quake3.players());
+    let queries = exchange.queries();
+    exchange.receive(&with_challenge(DARKPLACES_INFO, &queries[1]));
+    assert_eq!(exchange.prober.in_flight(), 1);
+    exchange.receive(&with_challenge(DARKPLACES_STATUS, &queries[0]));
+    assert!(reply_of(exchange.finish()).is_complete());
 }
 
 #[test]
