@@ -8,7 +8,6 @@ mod loading;
 mod log;
 mod outbox;
 mod pending;
-mod queued;
 mod update;
 
 pub use contact::NodeState;
@@ -26,9 +25,8 @@ use bans::ReadState;
 use contact::Contact;
 use loading::Loading;
 use log::LogPosition;
-use outbox::Outbox;
-use pending::ServerState;
-use rallypoint_lobby_proto::{ApplyMode, LeaseRenewal, PublicId};
+use outbox::{Fetching, Outbox};
+use rallypoint_lobby_proto::{ApplyMode, LeaseRenewal, PublicId, Removal};
 use std::{
     collections::{HashMap, VecDeque},
     time::{Duration, Instant},
@@ -409,12 +407,12 @@ impl ClusterNode {
             }
             Reply::Fetched(values) => {
                 // A record that was read since the request was sent may be later than the reply.
-                for (fetching, value) in self.outbox.end_fetch().into_iter().zip(values) {
-                    let state = value.map_or(ServerState::lost(self.fetch_seq), |value| {
-                        ServerState::put(value.seq, value, ApplyMode::Change)
-                    });
-                    if state.seq >= fetching.removed {
-                        self.handle_state(now, fetching.id, state);
+                for (Fetching { id, removed }, value) in self.outbox.end_fetch().into_iter().zip(values) {
+                    let seq = value.as_ref().map_or(self.fetch_seq, |value| value.seq);
+                    if seq >= removed {
+                        let lost = Update::Remove(id, Removal::Lost);
+                        let update = value.map_or(lost, |value| self.put(now, id, value, ApplyMode::Change));
+                        self.handle_state(id, seq, update);
                     }
                 }
             }

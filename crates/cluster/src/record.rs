@@ -16,12 +16,18 @@
 //! The scripts read everything before the lobby ID; the rest is opaque to them. A record of the log is an entry of the stream
 //! `log`, whose ID is the number of the change.
 
-use rallypoint_lobby_proto::{ListingOrigin, PublicId, UnlistReason, doors::Door};
+use crate::StoreClock;
+use rallypoint_lobby_proto::{
+    ListingOrigin, PublicId, ReplicatedEndpoint, ReplicatedServer, UnlistReason, doors::Door,
+};
 use rallypoint_wire::{
     DecodeError, Reader, Writer,
     lobby::{ListBlock, ListId, MAX_BLOCK, Transport},
 };
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Instant,
+};
 use thiserror::Error;
 
 /// First byte of every entry.
@@ -50,10 +56,10 @@ impl From<DecodeError> for MalformedRecord {
     }
 }
 
-/// The value of an entry.
+/// The value of an entry: a server as the store has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryValue {
-    /// Number of its last change.
+    /// Number of its last change; the store decides it.
     pub seq: u64,
     /// How the server came into the list.
     pub origin: ListingOrigin,
@@ -63,13 +69,6 @@ pub struct EntryValue {
     pub v4: Option<(SocketAddr, SocketAddr)>,
     /// Its IPv6 endpoint: source and listed address.
     pub v6: Option<(SocketAddr, SocketAddr)>,
-    /// The part that the scripts do not read.
-    pub body: EntryBody,
-}
-
-/// The part of an entry that the scripts do not read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EntryBody {
     /// The lobby in which the server is listed.
     pub list_id: ListId,
     /// When it first registered, in milliseconds of the store's clock.
@@ -142,26 +141,19 @@ impl EntryValue {
         let transport = transport(reader.u8("transport")?)?;
         let v4 = parse_endpoint::<4>(&mut reader, |ip| Ipv4Addr::from(ip).into())?;
         let v6 = parse_endpoint::<16>(&mut reader, |ip| Ipv6Addr::from(ip).into())?;
-        let body = EntryBody::parse(reader.rest())?;
-        let block = ListBlock::parse(&body.block)?;
-        let is_valid = (v4.is_some() || v6.is_some()) && block.transport == transport;
-        is_valid.then_some(Self { seq, origin, transport, v4, v6, body }).ok_or(MalformedRecord)
-    }
-}
-
-impl EntryBody {
-    fn parse(bytes: &[u8]) -> Result<Self, MalformedRecord> {
-        let mut reader = Reader::new(bytes);
         let list_id = ListId::from_bytes(*reader.array("lobby ID")?);
         let since = u64::from_be_bytes(*reader.array("since")?);
         let flags = reader.u8("flags")?;
-        let is_proven = flags & PROVEN != 0;
-        Ok(Self { list_id, since, is_proven, door: Door::of_code(flags >> DOOR_SHIFT), block: reader.rest().to_vec() })
+        let (is_proven, door) = (flags & PROVEN != 0, Door::of_code(flags >> DOOR_SHIFT));
+        let block = reader.rest();
+        if (v4.is_none() && v6.is_none()) || ListBlock::parse(block)?.transport != transport {
+            return Err(MalformedRecord);
+        }
+        Ok(Self { seq, origin, transport, v4, v6, list_id, since, is_proven, door, block: block.to_vec() })
     }
 
-    /// The bytes of the body.
-    #[must_use]
-    pub fn emit(&self) -> Vec<u8> {
+    /// The part that the scripts do not read.
+    pub(crate) fn emit_body(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(25 + self.block.len());
         let mut writer = Writer::new(&mut bytes);
         writer.bytes(self.list_id.as_bytes());
@@ -170,6 +162,40 @@ impl EntryBody {
         writer.u8(door | if self.is_proven { PROVEN } else { 0 });
         writer.bytes(&self.block);
         bytes
+    }
+
+    /// What the node writes about a server. Its number does not count.
+    pub(crate) fn new(server: &ReplicatedServer, clock: &StoreClock) -> Self {
+        let addrs = |endpoint: ReplicatedEndpoint| (endpoint.internal, endpoint.external);
+        Self {
+            seq: 0,
+            origin: server.origin,
+            transport: server.transport,
+            v4: server.v4.map(addrs),
+            v6: server.v6.map(addrs),
+            list_id: server.list_id,
+            since: clock.store_time(server.since),
+            is_proven: server.is_proven,
+            door: server.door,
+            block: server.block.clone(),
+        }
+    }
+
+    /// The server as the registry takes it.
+    pub(crate) fn into_server(self, now: Instant, id: PublicId, clock: &StoreClock) -> ReplicatedServer {
+        let endpoint = |(internal, external)| ReplicatedEndpoint { internal, external, deadline: now };
+        ReplicatedServer {
+            public_id: id,
+            list_id: self.list_id,
+            origin: self.origin,
+            transport: self.transport,
+            door: self.door,
+            is_proven: self.is_proven,
+            since: clock.node_time(self.since).unwrap_or(now).min(now),
+            block: self.block,
+            v4: self.v4.map(endpoint),
+            v6: self.v6.map(endpoint),
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use crate::{
     wheel::{Clock, Tick},
 };
 use outgoing::Outgoing;
-use rallypoint_wire::lobby::{ListId, ServerId};
+use rallypoint_wire::lobby::{ListId, ServerId, Transport};
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::{
     hash::Hasher,
@@ -51,6 +51,8 @@ pub struct ReplicatedServer {
     pub list_id: ListId,
     /// How it came into the list.
     pub origin: ListingOrigin,
+    /// The transport of its endpoints.
+    pub transport: Transport,
     /// The door through which it came, if this version has that door.
     pub door: Option<&'static Door>,
     /// Whether it has replied to a check or query of a node at its endpoints (W45).

@@ -38,6 +38,17 @@ pub enum LocalChange {
     Reread(PublicId),
 }
 
+impl LocalChange {
+    /// The server's public ID.
+    #[must_use]
+    pub fn public_id(&self) -> PublicId {
+        match self {
+            Self::Put(server) => server.public_id,
+            Self::Remove { public_id, .. } | Self::Reread(public_id) => *public_id,
+        }
+    }
+}
+
 /// A lease that a registration has renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseRenewal {
@@ -189,12 +200,14 @@ fn local_part(entries: &Entries, clock: Clock, slot: SlotIndex) -> Option<Replic
     let v6 = endpoint(Family::V6);
     v4.or(v6)?;
     let mut block = Vec::new();
-    ListBlock { v4: None, v6: None, ..cold.server.block() }.emit(&mut block);
+    let data = ListBlock { v4: None, v6: None, ..cold.server.block() };
+    data.emit(&mut block);
     block.drain(..4);
     Some(ReplicatedServer {
         public_id: cold.server.public_id(),
         list_id: cold.server.list_id(),
         origin: cold.server.origin(),
+        transport: data.transport,
         door: cold.server.door(),
         is_proven: cold.evidence == Evidence::Proven,
         since: cold.server.since(),
