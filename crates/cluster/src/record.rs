@@ -202,14 +202,13 @@ impl EntryValue {
 impl LogRecord {
     /// Parses a record of the log: its ID in the stream, and its fields. Only a record without a number or token is malformed
     /// as a whole: any other garbage is a record that changes nothing.
-    pub fn parse<'a>(
-        stream_id: &str,
-        fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
-    ) -> Result<Self, MalformedRecord> {
-        let seq = stream_id.strip_suffix("-0").and_then(|seq| seq.parse().ok()).ok_or(MalformedRecord)?;
+    pub fn parse<B: AsRef<[u8]>>(stream_id: &[u8], fields: &[(B, B)]) -> Result<Self, MalformedRecord> {
+        let seq = std::str::from_utf8(stream_id).ok().and_then(|id| id.strip_suffix("-0")?.parse().ok());
+        let seq = seq.ok_or(MalformedRecord)?;
         let (mut kind, mut id, mut value, mut token, mut previous) = (&b""[..], &b""[..], &b""[..], None, None);
         for (name, field) in fields {
-            match name {
+            let field = field.as_ref();
+            match name.as_ref() {
                 b"k" => kind = field,
                 b"i" => id = field,
                 b"v" => value = field,
@@ -340,10 +339,10 @@ mod tests {
     #[test]
     fn a_record_of_an_unknown_kind_keeps_its_place_in_the_log() {
         let fields = [(&b"k"[..], &b"later"[..]), (b"c", b"t"), (b"p", b"s"), (b"x", b"new")];
-        let record = LogRecord::parse("7-0", fields).unwrap();
+        let record = LogRecord::parse(b"7-0", &fields).unwrap();
         assert_eq!((record.seq, record.kind), (7, RecordKind::Unknown));
-        assert_eq!(LogRecord::parse("7-1", fields), Err(MalformedRecord));
-        assert_eq!(LogRecord::parse("x", fields), Err(MalformedRecord));
-        assert_eq!(LogRecord::parse("7-0", [(&b"k"[..], &b"put"[..])]), Err(MalformedRecord), "no token");
+        assert_eq!(LogRecord::parse(b"7-1", &fields), Err(MalformedRecord));
+        assert_eq!(LogRecord::parse(b"x", &fields), Err(MalformedRecord));
+        assert_eq!(LogRecord::parse(b"7-0", &[(&b"k"[..], &b"put"[..])]), Err(MalformedRecord), "no token");
     }
 }

@@ -90,30 +90,26 @@ impl ClusterNode {
                 self.reload(now, is_next);
                 return;
             }
-            self.handle_record(now, record.seq, record.kind);
+            match record.kind {
+                RecordKind::Put { id, value, is_expiry } => {
+                    let mode = if is_expiry { ApplyMode::Expiry } else { ApplyMode::Change };
+                    self.handle_state(id, record.seq, self.put(now, id, value, mode));
+                }
+                RecordKind::Remove { id, reason } => {
+                    let removal = reason.map_or(Removal::Lost, Removal::Change);
+                    self.handle_state(id, record.seq, Update::Remove(id, removal));
+                }
+                RecordKind::Ban { subject: _, value } => {
+                    // The reply to a request that is under way may be older, and would undo this.
+                    self.bans.is_due |= !self.contact.is_idle(RequestKind::Bans);
+                    self.updates.push_back(Update::Ban(value));
+                }
+                RecordKind::Unknown => self.stats.malformed = self.stats.malformed.saturating_add(1),
+            }
         }
         if is_malformed {
             self.stats.malformed = self.stats.malformed.saturating_add(1);
             self.reload(now, true);
-        }
-    }
-
-    fn handle_record(&mut self, now: Instant, seq: u64, kind: RecordKind) {
-        match kind {
-            RecordKind::Put { id, value, is_expiry } => {
-                let mode = if is_expiry { ApplyMode::Expiry } else { ApplyMode::Change };
-                self.handle_state(id, seq, self.put(now, id, value, mode));
-            }
-            RecordKind::Remove { id, reason } => {
-                let removal = reason.map_or(Removal::Lost, Removal::Change);
-                self.handle_state(id, seq, Update::Remove(id, removal));
-            }
-            RecordKind::Ban { subject: _, value } => {
-                // The reply to a request that is under way may be older, and would undo this.
-                self.bans.is_due |= !self.contact.is_idle(RequestKind::Bans);
-                self.updates.push_back(Update::Ban(value));
-            }
-            RecordKind::Unknown => self.stats.malformed = self.stats.malformed.saturating_add(1),
         }
     }
 

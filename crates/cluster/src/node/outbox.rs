@@ -4,7 +4,7 @@ use super::{ClusterNode, Update, pending::Pending};
 use crate::{
     StoreClock,
     record::EntryValue,
-    request::{BanWrite, Conflict, LeaseWrite, Request, Write, WriteResult},
+    request::{BanWrite, Conflict, LeaseWrite, Write, WriteResult},
 };
 use rallypoint_lobby_proto::{
     ApplyMode, LeaseRenewal, LocalChange, PublicId, Removal, ReplicatedEndpoint, UnlistReason,
@@ -55,10 +55,10 @@ pub(super) struct Outbox {
 
 /// A server whose state is being read.
 #[derive(Debug)]
-pub(super) struct Fetching {
-    pub id: PublicId,
+struct Fetching {
+    id: PublicId,
     /// Number of its latest removal that was read from the log since the request was sent, or 0. The reply may be older.
-    pub removed: u64,
+    removed: u64,
 }
 
 impl Outbox {
@@ -108,10 +108,6 @@ impl Outbox {
         let count = self.fetches.len().min(MAX_WRITES);
         self.fetching = self.fetches.drain(..count).map(|id| Fetching { id, removed: 0 }).collect();
         (count > 0).then(|| self.fetching.iter().map(|fetching| fetching.id).collect())
-    }
-
-    pub fn end_fetch(&mut self) -> Vec<Fetching> {
-        std::mem::take(&mut self.fetching)
     }
 
     /// Records that a server was removed, in case its state is being read.
@@ -174,7 +170,7 @@ impl Outbox {
     }
 
     /// The next changes to write.
-    fn begin_write(&mut self, clock: &StoreClock) -> Vec<Write> {
+    pub fn begin_write(&mut self, clock: &StoreClock) -> Vec<Write> {
         let mut writes = Vec::new();
         let mut size = 0;
         while writes.len() < MAX_WRITES
@@ -236,11 +232,6 @@ impl ClusterNode {
         self.outbox.push_ban(BanWrite { subject: subject.to_vec(), value, since, end, is_current })
     }
 
-    pub(super) fn write_request(&mut self, epoch: [u8; 16]) -> Request {
-        let writes = self.outbox.begin_write(&self.clock).into_iter();
-        Request::Write { epoch, writes: writes.map(|write| (self.next_token(), write)).collect() }
-    }
-
     pub(super) fn handle_written(&mut self, now: Instant, results: Vec<WriteResult>) {
         self.stats.written += results.len() as u64;
         self.outbox.writing_bans.clear();
@@ -278,6 +269,18 @@ impl ClusterNode {
         };
         if let Some((seq, update)) = state {
             self.handle_state(id, seq, update);
+        }
+    }
+
+    pub(super) fn handle_fetched(&mut self, now: Instant, values: Vec<Option<EntryValue>>) {
+        for (Fetching { id, removed }, value) in std::mem::take(&mut self.outbox.fetching).into_iter().zip(values) {
+            let seq = value.as_ref().map_or(self.fetch_seq, |value| value.seq);
+            // A record that was read since the request was sent may be later than the reply.
+            if seq >= removed {
+                let lost = Update::Remove(id, Removal::Lost);
+                let update = value.map_or(lost, |value| self.put(now, id, value, ApplyMode::Change));
+                self.handle_state(id, seq, update);
+            }
         }
     }
 

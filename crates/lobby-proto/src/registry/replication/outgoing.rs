@@ -111,19 +111,22 @@ impl Outgoing {
         self.order.retain(|id| self.changed.contains_key(id));
     }
 
-    fn pop(&mut self) -> Option<(PublicId, Option<(UnlistReason, Instant)>)> {
+    /// Takes the next change.
+    pub fn pop(&mut self) -> Option<(PublicId, Option<(UnlistReason, Instant)>)> {
         let id = self.order.pop_front()?;
         let removal = self.changed.remove(&id).flatten();
         self.removals -= usize::from(removal.is_some());
         Some((id, removal))
     }
 
-    fn reported_mut(&mut self, slot: SlotIndex) -> &mut PerFamily<Tick> {
+    /// The leases of a slot that were reported last.
+    pub fn reported_mut(&mut self, slot: SlotIndex) -> &mut PerFamily<Tick> {
         if self.reported.len() <= slot.get() {
             self.reported.resize(slot.get() + 1, PerFamily::default());
         }
         &mut self.reported[slot.get()]
     }
+
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
@@ -131,23 +134,6 @@ impl Outgoing {
     /// Whether there is a change of a server.
     pub fn contains(&self, id: PublicId) -> bool {
         self.changed.contains_key(&id)
-    }
-
-    /// The next change.
-    pub fn take_change(
-        &mut self,
-        entries: &Entries,
-        clock: Clock,
-        find: impl Fn(PublicId) -> Option<SlotIndex>,
-    ) -> Option<LocalChange> {
-        let (public_id, removal) = self.pop()?;
-        let put = find(public_id).and_then(|slot| {
-            let put = local_part(entries, clock, slot)?;
-            *self.reported_mut(slot) = entries.hot(slot).deadlines;
-            Some(LocalChange::Put(Box::new(put)))
-        });
-        let remove = || removal.map(|(reason, deadline)| LocalChange::Remove { public_id, reason, deadline });
-        Some(put.or_else(remove).unwrap_or(LocalChange::Reread(public_id)))
     }
 
     /// The next part of the sweep for renewed leases.
@@ -188,7 +174,7 @@ impl Outgoing {
 }
 
 /// A listed server with the endpoints that this node heard; `None` if there are none.
-fn local_part(entries: &Entries, clock: Clock, slot: SlotIndex) -> Option<ReplicatedServer> {
+pub(super) fn local_part(entries: &Entries, clock: Clock, slot: SlotIndex) -> Option<ReplicatedServer> {
     let cold = entries.cold(slot);
     cold.position?;
     let endpoint = |family| {
