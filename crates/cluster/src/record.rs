@@ -16,18 +16,12 @@
 //! The scripts read everything before the lobby ID; the rest is opaque to them. A record of the log is an entry of the stream
 //! `log`, whose ID is the number of the change.
 
-use crate::StoreClock;
-use rallypoint_lobby_proto::{
-    ListingOrigin, PublicId, ReplicatedEndpoint, ReplicatedServer, UnlistReason, doors::Door,
-};
+use rallypoint_lobby_proto::{ListingOrigin, PublicId, UnlistReason, doors::Door};
 use rallypoint_wire::{
     DecodeError, Reader, Writer,
     lobby::{ListBlock, ListId, MAX_BLOCK, Transport},
 };
-use std::{
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    time::Instant,
-};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use thiserror::Error;
 
 /// First byte of every entry.
@@ -59,7 +53,7 @@ impl From<DecodeError> for MalformedRecord {
 /// The value of an entry: a server as the store has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryValue {
-    /// Number of its last change; the store decides it.
+    /// Number of its last change. The store decides it: in what a node writes it does not count.
     pub seq: u64,
     /// How the server came into the list.
     pub origin: ListingOrigin,
@@ -162,40 +156,6 @@ impl EntryValue {
         writer.u8(door | if self.is_proven { PROVEN } else { 0 });
         writer.bytes(&self.block);
         bytes
-    }
-
-    /// What the node writes about a server. Its number does not count.
-    pub(crate) fn new(server: &ReplicatedServer, clock: &StoreClock) -> Self {
-        let addrs = |endpoint: ReplicatedEndpoint| (endpoint.internal, endpoint.external);
-        Self {
-            seq: 0,
-            origin: server.origin,
-            transport: server.transport,
-            v4: server.v4.map(addrs),
-            v6: server.v6.map(addrs),
-            list_id: server.list_id,
-            since: clock.store_time(server.since),
-            is_proven: server.is_proven,
-            door: server.door,
-            block: server.block.clone(),
-        }
-    }
-
-    /// The server as the registry takes it.
-    pub(crate) fn into_server(self, now: Instant, id: PublicId, clock: &StoreClock) -> ReplicatedServer {
-        let endpoint = |(internal, external)| ReplicatedEndpoint { internal, external, deadline: now };
-        ReplicatedServer {
-            public_id: id,
-            list_id: self.list_id,
-            origin: self.origin,
-            transport: self.transport,
-            door: self.door,
-            is_proven: self.is_proven,
-            since: clock.node_time(self.since).unwrap_or(now).min(now),
-            block: self.block,
-            v4: self.v4.map(endpoint),
-            v6: self.v6.map(endpoint),
-        }
     }
 }
 

@@ -64,7 +64,8 @@ impl ClusterNode {
         let Some(mut loading) = self.loading else { return };
         self.stats.malformed = self.stats.malformed.saturating_add(malformed);
         for (id, value) in entries {
-            self.handle_state(id, value.seq, self.put(now, id, value, ApplyMode::Snapshot));
+            let seq = value.seq;
+            self.handle_state(id, seq, Update::put(now, &self.clock, id, value, ApplyMode::Snapshot));
         }
         loading.cursor = cursor;
         self.loading = (cursor != 0).then_some(loading);

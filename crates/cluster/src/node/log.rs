@@ -2,7 +2,7 @@
 
 use super::{ClusterNode, SHORT_TICK_INTERVAL, StoreDefect, Update};
 use crate::{
-    record::{EntryValue, LogRecord, RecordKind},
+    record::{LogRecord, RecordKind},
     request::{RequestKind, Ticked},
 };
 use rallypoint_lobby_proto::{ApplyMode, PublicId, Removal};
@@ -93,7 +93,8 @@ impl ClusterNode {
             match record.kind {
                 RecordKind::Put { id, value, is_expiry } => {
                     let mode = if is_expiry { ApplyMode::Expiry } else { ApplyMode::Change };
-                    self.handle_state(id, record.seq, self.put(now, id, value, mode));
+                    let update = Update::put(now, &self.clock, id, value, mode);
+                    self.handle_state(id, record.seq, update);
                 }
                 RecordKind::Remove { id, reason } => {
                     let removal = reason.map_or(Removal::Lost, Removal::Change);
@@ -111,11 +112,6 @@ impl ClusterNode {
             self.stats.malformed = self.stats.malformed.saturating_add(1);
             self.reload(now, true);
         }
-    }
-
-    /// The update for a server that is in the store.
-    pub(super) fn put(&self, now: Instant, id: PublicId, value: EntryValue, mode: ApplyMode) -> Update {
-        Update::Put(Box::new(value.into_server(now, id, &self.clock)), mode)
     }
 
     /// Handles the state of a server in the store after the change with this number, unless a later one is known or a change of

@@ -258,7 +258,7 @@ impl ClusterNode {
             WriteResult::Refused(conflict, current) => {
                 let removed = |reason| (0, Update::Remove(id, Removal::Change(reason)));
                 let state = match (current, conflict) {
-                    (Some(value), _) => (value.seq, self.put(now, id, *value, ApplyMode::Change)),
+                    (Some(value), _) => (value.seq, Update::put(now, &self.clock, id, *value, ApplyMode::Change)),
                     (None, Conflict::Tombstone) => removed(UnlistReason::Unregistered),
                     (None, Conflict::Stale | Conflict::Taken) => removed(UnlistReason::Replaced),
                 };
@@ -278,7 +278,7 @@ impl ClusterNode {
             // A record that was read since the request was sent may be later than the reply.
             if seq >= removed {
                 let lost = Update::Remove(id, Removal::Lost);
-                let update = value.map_or(lost, |value| self.put(now, id, value, ApplyMode::Change));
+                let update = value.map_or(lost, |value| Update::put(now, &self.clock, id, value, ApplyMode::Change));
                 self.handle_state(id, seq, update);
             }
         }
@@ -301,11 +301,21 @@ fn write(change: &LocalChange, clock: &StoreClock) -> Option<Write> {
     match change {
         LocalChange::Put(server) => {
             let lease = |endpoint: Option<ReplicatedEndpoint>| endpoint.map_or(0, |end| clock.store_time(end.deadline));
-            Some(Write::Put {
-                id: server.public_id,
-                value: Box::new(EntryValue::new(server, clock)),
-                leases: [lease(server.v4), lease(server.v6)],
-            })
+            let addrs = |endpoint: ReplicatedEndpoint| (endpoint.internal, endpoint.external);
+            let value = EntryValue {
+                seq: 0,
+                origin: server.origin,
+                transport: server.transport,
+                v4: server.v4.map(addrs),
+                v6: server.v6.map(addrs),
+                list_id: server.list_id,
+                since: clock.store_time(server.since),
+                is_proven: server.is_proven,
+                door: server.door,
+                block: server.block.clone(),
+            };
+            let leases = [lease(server.v4), lease(server.v6)];
+            Some(Write::Put { id: server.public_id, value: Box::new(value), leases })
         }
         LocalChange::Remove { public_id: id, reason, deadline } => {
             Some(Write::Remove { id: *id, reason: *reason, deadline: clock.store_time(*deadline) })
