@@ -117,7 +117,9 @@ impl ClusterNode {
     /// Handles the state of a server in the store after the change with this number, unless a later one is known or a change of
     /// this node is on its way.
     pub(super) fn handle_state(&mut self, id: PublicId, seq: u64, update: Update) {
-        let Some(update) = self.outbox.defer(id, seq, update) else { return };
+        if let Some(pending) = self.outbox.pending.get_mut(&id) {
+            return pending.defer(seq, update);
+        }
         let known = self.known.get(&id).copied();
         // After a scan, the log begins before the state that the scan has shown. Its record of that state is applied again: an
         // older record, of another server that had the endpoint before, may have displaced the server.

@@ -41,7 +41,7 @@ pub(super) struct Outbox {
     /// The changes that are being written.
     writing: Vec<LocalChange>,
     /// Servers with changes of this node that the store has not confirmed.
-    pending: HashMap<PublicId, Pending>,
+    pub pending: HashMap<PublicId, Pending>,
     /// By subject, so that a decision replaces an earlier one that was not written yet.
     bans: HashMap<Vec<u8>, BanWrite>,
     /// The bans that are being written, after the changes.
@@ -117,25 +117,9 @@ impl Outbox {
         }
     }
 
-    /// Keeps a state of a server with a change of this node on its way for later; returns that of any other server.
-    pub fn defer(&mut self, id: PublicId, seq: u64, update: Update) -> Option<Update> {
-        match self.pending.get_mut(&id) {
-            Some(pending) => {
-                pending.defer(seq, update);
-                None
-            }
-            None => Some(update),
-        }
-    }
-
     /// Forgets the states that were kept for later, because everything is read again.
     pub fn forget_states(&mut self) {
         self.pending.values_mut().for_each(Pending::forget_state);
-    }
-
-    /// Servers with changes of this node that the store has not confirmed.
-    pub fn pending(&self) -> impl Iterator<Item = PublicId> {
-        self.pending.keys().copied()
     }
 
     /// Sends everything that was under way again.
@@ -286,7 +270,7 @@ impl ClusterNode {
 
     /// The servers that are in the store, or that this node is writing there.
     pub(super) fn known_or_pending(&self) -> std::sync::Arc<HashSet<PublicId>> {
-        std::sync::Arc::new(self.known.keys().copied().chain(self.outbox.pending()).collect())
+        std::sync::Arc::new(self.known.keys().copied().chain(self.outbox.pending.keys().copied()).collect())
     }
 
     /// Ignores the replies to all requests that are under way. What was being written is written again.
