@@ -19,7 +19,7 @@ pub(crate) use messages::MessageId;
 pub use status::{NodeHealth, StoreNode, StoreStatus};
 
 use crate::{
-    FORMAT, LeaseWrite, NAME_FORM, Reply, Request, StoreError, StoreErrorKind, StoreUrl, Write,
+    BanWrite, FORMAT, LeaseWrite, NAME_FORM, Reply, Request, StoreError, StoreErrorKind, StoreUrl, Write,
     clock::milliseconds,
     is_valid_name,
     record::{endpoint_bytes, transport_byte},
@@ -280,15 +280,14 @@ impl StoreClient {
 
     fn write(&self, epoch: &[u8; 16], token: &[u8], write: &Write) -> Cmd {
         match write {
-            Write::Put { id, origin, transport, v4, v6, body } => {
+            Write::Put { id, value, leases } => {
                 let mut command = self.script(Script::Put);
-                command.arg(epoch).arg(token).arg(id.as_bytes()).arg(*origin as u8).arg(&[transport_byte(*transport)]);
-                for endpoint in [v4, v6] {
-                    let (bytes, lease) =
-                        endpoint.map(|(addrs, lease)| (endpoint_bytes(addrs), lease)).unwrap_or_default();
-                    command.arg(bytes).arg(lease);
+                command.arg(epoch).arg(token).arg(id.as_bytes());
+                command.arg(value.origin as u8).arg(&[transport_byte(value.transport)]);
+                for (endpoint, lease) in [value.v4, value.v6].into_iter().zip(leases) {
+                    command.arg(endpoint.map(endpoint_bytes).unwrap_or_default()).arg(*lease);
                 }
-                command.arg(body.emit());
+                command.arg(value.emit_body());
                 command
             }
             Write::Remove { id, reason, deadline } => {
@@ -296,7 +295,7 @@ impl StoreClient {
                 command.arg(epoch).arg(token).arg(id.as_bytes()).arg(reason.code()).arg(*deadline);
                 command
             }
-            Write::Ban { subject, value, since, end, is_current } => {
+            Write::Ban(BanWrite { subject, value, since, end, is_current }) => {
                 let mut command = self.script(Script::Ban);
                 command.arg(epoch).arg(token).arg(subject).arg(value).arg(*since).arg(*end).arg(u8::from(*is_current));
                 command

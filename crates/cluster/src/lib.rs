@@ -47,11 +47,11 @@ pub use client::{NodeHealth, StoreClient, StoreConnection, StoreNode, StoreStatu
 pub use clock::StoreClock;
 pub use name::{NAME_FORM, is_valid_name};
 pub use node::{ClusterNode, ContactEvent, ContactMonitor, NodeConfig, NodeState, NodeStats, StoreDefect, Update};
-pub use record::{EntryBody, EntryValue, LogRecord, MalformedRecord, RecordKind};
+pub use record::{EntryValue, LogRecord, MalformedRecord, RecordKind};
 pub(crate) use report::{NodeReport, reported_nodes};
 pub use request::{
-    Conflict, FORMAT, LeaseWrite, NodeRow, OLDEST_FORMAT, OpenedStore, Reply, Request, RequestId, RequestKind,
-    StoreError, StoreErrorKind, Ticked, Write, WriteResult,
+    BanWrite, Conflict, FORMAT, LeaseWrite, NodeRow, OLDEST_FORMAT, OpenedStore, Reply, Request, RequestId,
+    RequestKind, StoreError, StoreErrorKind, Ticked, Write, WriteResult,
 };
 pub use secret::{ClusterSecret, SecretError};
 pub use service::{ClusterOptions, ClusterService, ClusterStartError, PreparedNode};

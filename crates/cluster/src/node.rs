@@ -8,7 +8,6 @@ mod loading;
 mod log;
 mod outbox;
 mod pending;
-mod queued;
 mod update;
 
 pub use contact::NodeState;
@@ -27,8 +26,7 @@ use contact::Contact;
 use loading::Loading;
 use log::LogPosition;
 use outbox::Outbox;
-use pending::ServerState;
-use rallypoint_lobby_proto::{ApplyMode, LeaseRenewal, PublicId};
+use rallypoint_lobby_proto::{LeaseRenewal, PublicId};
 use std::{
     collections::{HashMap, VecDeque},
     time::{Duration, Instant},
@@ -258,58 +256,54 @@ impl ClusterNode {
 
     /// The next request, if one should be sent now.
     pub fn poll_request(&mut self, now: Instant) -> Option<(RequestId, Request)> {
-        let request = self.next_request(now)?;
-        Some((self.contact.begin(request.kind()), request))
-    }
-
-    fn next_request(&mut self, now: Instant) -> Option<Request> {
         let Some(epoch) = self.epoch.filter(|_| self.contact.is_connected()) else {
             let is_due = now >= self.contact.retry_at && self.contact.is_idle(RequestKind::Open);
-            return is_due.then(|| self.open_request());
+            let request = is_due.then(|| self.open_request())?;
+            return self.begin(request);
         };
         if now >= self.tick.next && self.contact.is_idle(RequestKind::Tick) {
-            self.tick.next = now + TICK_INTERVAL;
-            self.tick.seq = self.position.seq;
-            self.tick.known = self.known.len();
-            let token = self.next_token();
-            let mut report = None;
-            if now >= self.tick.next_report {
-                self.tick.next_report = now + REPORT_INTERVAL;
-                report = Some(&self.report).filter(|report| !report.is_empty()).cloned();
-                self.outbox.flush_leases();
-            }
-            return Some(Request::Tick { epoch, token, node: self.config.node, report, after: self.tick.seq });
+            let request = self.tick_request(now, epoch);
+            return self.begin(request);
         }
         if self.bans.is_due && self.contact.is_idle(RequestKind::Bans) {
             self.bans.is_due = false;
-            return Some(Request::Bans);
+            return self.begin(Request::Bans);
         }
         if let Some(loading) = &self.loading
             && self.contact.is_idle(RequestKind::Scan)
         {
-            return Some(Request::Scan { cursor: loading.cursor() });
+            return self.begin(Request::Scan { cursor: loading.cursor() });
         }
         if self.loading.is_none() && self.contact.is_idle(RequestKind::ReadLog) {
-            return Some(Request::ReadLog { after: self.position.seq });
+            return self.begin(Request::ReadLog { after: self.position.seq });
         }
         if self.outbox.has_writes() && self.contact.is_idle(RequestKind::Write) {
-            return Some(self.write_request(epoch));
+            let writes = self.outbox.begin_write(&self.clock).into_iter();
+            let writes = writes.map(|write| (self.next_token(), write)).collect();
+            return self.begin(Request::Write { epoch, writes });
         }
         if self.contact.is_idle(RequestKind::Fetch)
             && let Some(ids) = self.outbox.begin_fetch()
         {
             self.fetch_seq = self.position.seq;
-            return Some(Request::Fetch(ids));
+            return self.begin(Request::Fetch(ids));
         }
         let leases = self.outbox.take_leases(self.contact.in_flight(RequestKind::Renew), &self.clock)?;
         self.stats.renewed += leases.len() as u64;
-        Some(Request::Renew(leases))
+        self.begin(Request::Renew(leases))
+    }
+
+    fn begin(&mut self, request: Request) -> Option<(RequestId, Request)> {
+        Some((self.contact.begin(request.kind()), request))
     }
 
     /// Handles the reply to a request, or its failure.
     pub fn handle_reply(&mut self, sent: Instant, now: Instant, id: RequestId, reply: Result<Reply, StoreError>) {
         if !self.contact.end(id) {
             return;
+        }
+        if reply.is_ok() {
+            self.contact.succeed(now, id.kind);
         }
         match reply {
             Err(error) => {
@@ -318,10 +312,28 @@ impl ClusterNode {
                 }
                 self.fail(now, id.kind, error);
             }
-            Ok(reply) => {
-                self.contact.succeed(now, id.kind);
-                self.handle_success(sent, now, reply);
+            Ok(Reply::Opened(opened)) => self.handle_opened(sent, now, &opened),
+            Ok(Reply::Ticked(None) | Reply::Written(None)) => self.handle_emptied(now),
+            Ok(Reply::Ticked(Some(ticked))) => self.handle_ticked(sent, now, ticked),
+            Ok(Reply::Written(Some(results))) if !self.outbox.has_results(&results) => {
+                self.fail(now, RequestKind::Write, incomplete());
             }
+            Ok(Reply::Fetched(values)) if !self.outbox.has_states(values.len()) => {
+                self.fail(now, RequestKind::Fetch, incomplete());
+            }
+            Ok(Reply::Written(Some(results))) => self.handle_written(now, results),
+            Ok(Reply::Renewed(missing)) => {
+                self.stats.lost_leases += missing.len() as u64;
+                self.updates.extend(missing.into_iter().map(Update::Report));
+            }
+            Ok(Reply::Fetched(values)) => self.handle_fetched(now, values),
+            Ok(Reply::Scanned { cursor, entries, malformed }) => self.handle_scanned(now, cursor, entries, malformed),
+            Ok(Reply::Bans { bans, left_out, malformed }) => {
+                self.stats.malformed = self.stats.malformed.saturating_add(malformed);
+                let values = bans.into_iter().map(|(_, value)| value).collect();
+                self.updates.push_back(Update::AllBans { values, left_out });
+            }
+            Ok(Reply::Log { records, is_malformed }) => self.handle_log(now, records, is_malformed),
         }
     }
 
@@ -360,6 +372,20 @@ impl ClusterNode {
         Request::Open { epoch, secret_check: self.config.secret_check }
     }
 
+    fn tick_request(&mut self, now: Instant, epoch: [u8; 16]) -> Request {
+        self.tick.next = now + TICK_INTERVAL;
+        self.tick.seq = self.position.seq;
+        self.tick.known = self.known.len();
+        let token = self.next_token();
+        let mut report = None;
+        if now >= self.tick.next_report {
+            self.tick.next_report = now + REPORT_INTERVAL;
+            report = Some(&self.report).filter(|report| !report.is_empty()).cloned();
+            self.outbox.flush_leases();
+        }
+        Request::Tick { epoch, token, node: self.config.node, report, after: self.tick.seq }
+    }
+
     /// A number that no other change or content of the store has.
     fn next_token(&mut self) -> [u8; 16] {
         self.tokens += 1;
@@ -388,43 +414,6 @@ impl ClusterNode {
         if let Some(loading) = self.loading.take() {
             self.epoch = None;
             self.is_reload = loading.is_refill();
-        }
-    }
-
-    fn handle_success(&mut self, sent: Instant, now: Instant, reply: Reply) {
-        match reply {
-            Reply::Opened(opened) => self.handle_opened(sent, now, &opened),
-            Reply::Ticked(None) | Reply::Written(None) => self.handle_emptied(now),
-            Reply::Ticked(Some(ticked)) => self.handle_ticked(sent, now, ticked),
-            Reply::Written(Some(results)) if !self.outbox.has_results(&results) => {
-                self.fail(now, RequestKind::Write, incomplete());
-            }
-            Reply::Fetched(values) if !self.outbox.has_states(values.len()) => {
-                self.fail(now, RequestKind::Fetch, incomplete());
-            }
-            Reply::Written(Some(results)) => self.handle_written(now, results),
-            Reply::Renewed(missing) => {
-                self.stats.lost_leases += missing.len() as u64;
-                self.updates.extend(missing.into_iter().map(Update::Report));
-            }
-            Reply::Fetched(values) => {
-                // A record that was read since the request was sent may be later than the reply.
-                for (fetching, value) in self.outbox.end_fetch().into_iter().zip(values) {
-                    let state = value.map_or(ServerState::lost(self.fetch_seq), |value| {
-                        ServerState::put(value.seq, value, ApplyMode::Change)
-                    });
-                    if state.seq >= fetching.removed {
-                        self.handle_state(now, fetching.id, state);
-                    }
-                }
-            }
-            Reply::Scanned { cursor, entries, malformed } => self.handle_scanned(now, cursor, entries, malformed),
-            Reply::Bans { bans, left_out, malformed } => {
-                self.stats.malformed = self.stats.malformed.saturating_add(malformed);
-                let values = bans.into_iter().map(|(_, value)| value).collect();
-                self.updates.push_back(Update::AllBans { values, left_out });
-            }
-            Reply::Log { records, is_malformed } => self.handle_log(now, records, is_malformed),
         }
     }
 

@@ -50,10 +50,10 @@ impl From<DecodeError> for MalformedRecord {
     }
 }
 
-/// The value of an entry.
+/// The value of an entry: a server as the store has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryValue {
-    /// Number of its last change.
+    /// Number of its last change. The store decides it: in what a node writes it does not count.
     pub seq: u64,
     /// How the server came into the list.
     pub origin: ListingOrigin,
@@ -63,13 +63,6 @@ pub struct EntryValue {
     pub v4: Option<(SocketAddr, SocketAddr)>,
     /// Its IPv6 endpoint: source and listed address.
     pub v6: Option<(SocketAddr, SocketAddr)>,
-    /// The part that the scripts do not read.
-    pub body: EntryBody,
-}
-
-/// The part of an entry that the scripts do not read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EntryBody {
     /// The lobby in which the server is listed.
     pub list_id: ListId,
     /// When it first registered, in milliseconds of the store's clock.
@@ -142,26 +135,19 @@ impl EntryValue {
         let transport = transport(reader.u8("transport")?)?;
         let v4 = parse_endpoint::<4>(&mut reader, |ip| Ipv4Addr::from(ip).into())?;
         let v6 = parse_endpoint::<16>(&mut reader, |ip| Ipv6Addr::from(ip).into())?;
-        let body = EntryBody::parse(reader.rest())?;
-        let block = ListBlock::parse(&body.block)?;
-        let is_valid = (v4.is_some() || v6.is_some()) && block.transport == transport;
-        is_valid.then_some(Self { seq, origin, transport, v4, v6, body }).ok_or(MalformedRecord)
-    }
-}
-
-impl EntryBody {
-    fn parse(bytes: &[u8]) -> Result<Self, MalformedRecord> {
-        let mut reader = Reader::new(bytes);
         let list_id = ListId::from_bytes(*reader.array("lobby ID")?);
         let since = u64::from_be_bytes(*reader.array("since")?);
         let flags = reader.u8("flags")?;
-        let is_proven = flags & PROVEN != 0;
-        Ok(Self { list_id, since, is_proven, door: Door::of_code(flags >> DOOR_SHIFT), block: reader.rest().to_vec() })
+        let (is_proven, door) = (flags & PROVEN != 0, Door::of_code(flags >> DOOR_SHIFT));
+        let block = reader.rest();
+        if (v4.is_none() && v6.is_none()) || ListBlock::parse(block)?.transport != transport {
+            return Err(MalformedRecord);
+        }
+        Ok(Self { seq, origin, transport, v4, v6, list_id, since, is_proven, door, block: block.to_vec() })
     }
 
-    /// The bytes of the body.
-    #[must_use]
-    pub fn emit(&self) -> Vec<u8> {
+    /// The part that the scripts do not read.
+    pub(crate) fn emit_body(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(25 + self.block.len());
         let mut writer = Writer::new(&mut bytes);
         writer.bytes(self.list_id.as_bytes());
@@ -176,14 +162,13 @@ impl EntryBody {
 impl LogRecord {
     /// Parses a record of the log: its ID in the stream, and its fields. Only a record without a number or token is malformed
     /// as a whole: any other garbage is a record that changes nothing.
-    pub fn parse<'a>(
-        stream_id: &str,
-        fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
-    ) -> Result<Self, MalformedRecord> {
-        let seq = stream_id.strip_suffix("-0").and_then(|seq| seq.parse().ok()).ok_or(MalformedRecord)?;
+    pub fn parse<B: AsRef<[u8]>>(stream_id: &[u8], fields: &[(B, B)]) -> Result<Self, MalformedRecord> {
+        let seq = std::str::from_utf8(stream_id).ok().and_then(|id| id.strip_suffix("-0")?.parse().ok());
+        let seq = seq.ok_or(MalformedRecord)?;
         let (mut kind, mut id, mut value, mut token, mut previous) = (&b""[..], &b""[..], &b""[..], None, None);
         for (name, field) in fields {
-            match name {
+            let field = field.as_ref();
+            match name.as_ref() {
                 b"k" => kind = field,
                 b"i" => id = field,
                 b"v" => value = field,
@@ -314,10 +299,10 @@ mod tests {
     #[test]
     fn a_record_of_an_unknown_kind_keeps_its_place_in_the_log() {
         let fields = [(&b"k"[..], &b"later"[..]), (b"c", b"t"), (b"p", b"s"), (b"x", b"new")];
-        let record = LogRecord::parse("7-0", fields).unwrap();
+        let record = LogRecord::parse(b"7-0", &fields).unwrap();
         assert_eq!((record.seq, record.kind), (7, RecordKind::Unknown));
-        assert_eq!(LogRecord::parse("7-1", fields), Err(MalformedRecord));
-        assert_eq!(LogRecord::parse("x", fields), Err(MalformedRecord));
-        assert_eq!(LogRecord::parse("7-0", [(&b"k"[..], &b"put"[..])]), Err(MalformedRecord), "no token");
+        assert_eq!(LogRecord::parse(b"7-1", &fields), Err(MalformedRecord));
+        assert_eq!(LogRecord::parse(b"x", &fields), Err(MalformedRecord));
+        assert_eq!(LogRecord::parse(b"7-0", &[(&b"k"[..], &b"put"[..])]), Err(MalformedRecord), "no token");
     }
 }

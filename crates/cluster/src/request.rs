@@ -1,9 +1,7 @@
 //! Requests of a node to the store, and the replies.
 
-use crate::record::{EntryBody, EntryValue, LogRecord};
-use rallypoint_lobby_proto::{ListingOrigin, PublicId, UnlistReason};
-use rallypoint_wire::lobby::Transport;
-use std::net::SocketAddr;
+use crate::record::{EntryValue, LogRecord};
+use rallypoint_lobby_proto::{PublicId, UnlistReason};
 use thiserror::Error;
 
 /// Version of the layout of keys and values. A node refuses a store with a later one, or with one before [`OLDEST_FORMAT`].
@@ -118,16 +116,10 @@ pub enum Write {
     Put {
         /// The server.
         id: PublicId,
-        /// How it came into the list.
-        origin: ListingOrigin,
-        /// The transport of all its endpoints.
-        transport: Transport,
-        /// Its IPv4 endpoint, source and listed address, and the end of the lease.
-        v4: Option<((SocketAddr, SocketAddr), u64)>,
-        /// Its IPv6 endpoint, source and listed address, and the end of the lease.
-        v6: Option<((SocketAddr, SocketAddr), u64)>,
-        /// Everything else.
-        body: EntryBody,
+        /// Its state.
+        value: Box<EntryValue>,
+        /// When the leases of its IPv4 and its IPv6 endpoint end; 0 without one.
+        leases: [u64; 2],
     },
     /// A server has left the list.
     Remove {
@@ -139,18 +131,22 @@ pub enum Write {
         deadline: u64,
     },
     /// A ban was added, changed or lifted.
-    Ban {
-        /// Its subject.
-        subject: Vec<u8>,
-        /// Its value.
-        value: Vec<u8>,
-        /// When the operator decided it, in milliseconds since 1970; an earlier decision does not replace a later one.
-        since: u64,
-        /// When the ban ends or was lifted, in milliseconds since 1970; 0 if it has no end.
-        end: u64,
-        /// Whether the operator decides it now: then it is later than all others, whatever the clocks of the nodes are.
-        is_current: bool,
-    },
+    Ban(BanWrite),
+}
+
+/// A ban that was added, changed or lifted. Times are in milliseconds since 1970.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BanWrite {
+    /// Its subject.
+    pub subject: Vec<u8>,
+    /// Its value.
+    pub value: Vec<u8>,
+    /// When the operator decided it; an earlier decision does not replace a later one.
+    pub since: u64,
+    /// When the ban ends or was lifted; 0 if it has no end.
+    pub end: u64,
+    /// Whether the operator decides it now: then it is later than all others, whatever the clocks of the nodes are.
+    pub is_current: bool,
 }
 
 /// A lease to renew.

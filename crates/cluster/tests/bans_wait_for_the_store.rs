@@ -3,7 +3,7 @@
 use crate::support;
 
 use rallypoint_cluster::{
-    ClusterNode, NodeState, Reply, Request, StoreError, StoreErrorKind, Update, Write, WriteResult,
+    BanWrite, ClusterNode, NodeState, Reply, Request, StoreError, StoreErrorKind, Update, Write, WriteResult,
 };
 use std::time::{Duration, Instant};
 use support::{model::ModelStore, node_config};
@@ -141,7 +141,8 @@ fn a_decision_of_now_counts_whatever_the_clocks_are() {
     };
     assert_eq!(bans, [(b"x".to_vec(), b"1300001 1000500 lifted".to_vec())]);
     // An earlier decision, made without contact, does not replace it.
-    let write = Write::Ban { subject: b"x".to_vec(), value: Vec::new(), since: 1_200_000, end: 0, is_current: false };
+    let write =
+        Write::Ban(BanWrite { subject: b"x".to_vec(), value: Vec::new(), since: 1_200_000, end: 0, is_current: false });
     let Some(Reply::Opened(opened)) = store.execute(&Request::Open { epoch: [9; 16], secret_check: [0; 16] }) else {
         panic!("not opened")
     };

@@ -1,6 +1,6 @@
 //! Servers whose entry, lease or endpoint another program has damaged: the scripts find each kind, and the nodes write the server again.
 
-use rallypoint_cluster::{EntryBody, EntryValue, Reply, Request, StoreClient, StoreConnection, Write, WriteResult};
+use rallypoint_cluster::{EntryValue, Reply, Request, StoreClient, StoreConnection, Write, WriteResult};
 use rallypoint_harness::RedisServer;
 use rallypoint_lobby_proto::{ListingOrigin, PublicId};
 use rallypoint_wire::lobby::{ListBlock, ListId, Occupancy, TableBuf, Transport};
@@ -54,14 +54,19 @@ impl Store {
             .emit(&mut block);
         let list_id = ListId::from_bytes([1; 16]);
         let addr: SocketAddr = addr.parse().unwrap();
-        let put = Write::Put {
-            id: id(letter),
+        let value = EntryValue {
+            seq: 0,
             origin: ListingOrigin::Registered,
             transport,
-            v4: Some(((addr, addr), self.time + 70_000)),
+            v4: Some((addr, addr)),
             v6: None,
-            body: EntryBody { list_id, since: self.time, is_proven: false, door: None, block: block[4..].to_vec() },
+            list_id,
+            since: self.time,
+            is_proven: false,
+            door: None,
+            block: block[4..].to_vec(),
         };
+        let put = Write::Put { id: id(letter), value: Box::new(value), leases: [self.time + 70_000, 0] };
         let request = Request::Write { epoch: EPOCH, writes: vec![([letter as u8; 16], put)] };
         match self.client.execute(&mut self.connection, &request).await.unwrap() {
             Reply::Written(Some(mut results)) => results.remove(0),

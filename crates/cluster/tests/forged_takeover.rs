@@ -76,12 +76,12 @@ fn w90_a_forged_server_is_not_proven_by_the_reply_of_the_one_that_it_displaced()
     world.register(2, HOST, &forged);
     world.run(SECOND);
     assert_names(&mut world, &["server 2"]);
-    assert!(world.store.entries.values().all(|entry| !entry.body.is_proven));
+    assert!(world.store.entries.values().all(|entry| !entry.is_proven));
     // The owner's next registration counts, and restores the proof.
     assert_eq!(world.register(0, HOST, &real()), RegistrationOutcome::Listed);
     world.run(SECOND);
     assert_names(&mut world, &["server 1"]);
-    assert!(world.store.entries.values().all(|entry| entry.body.is_proven));
+    assert!(world.store.entries.values().all(|entry| entry.is_proven));
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn listed_id(world: &mut World, node: usize) -> PublicId {
 }
 
 fn is_proven(world: &World) -> Vec<bool> {
-    world.store.entries.values().map(|entry| entry.body.is_proven).collect()
+    world.store.entries.values().map(|entry| entry.is_proven).collect()
 }
 
 #[test]

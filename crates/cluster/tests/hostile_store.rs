@@ -3,8 +3,8 @@
 use crate::support;
 
 use rallypoint_cluster::{
-    ClusterNode, Conflict, EntryBody, EntryValue, LogRecord, NodeConfig, NodeRow, OpenedStore, RecordKind, Reply,
-    Request, StoreError, StoreErrorKind, Ticked, WriteResult,
+    ClusterNode, Conflict, EntryValue, LogRecord, NodeConfig, NodeRow, OpenedStore, RecordKind, Reply, Request,
+    StoreError, StoreErrorKind, Ticked, WriteResult,
 };
 use rallypoint_lobby_proto::{LeaseRenewal, ListingOrigin, LocalChange, PublicId, UnlistReason};
 use rallypoint_wire::lobby::{ListBlock, ListId, Occupancy, TableBuf, Transport};
@@ -49,13 +49,11 @@ impl Hostile {
             v4: addr(format!("203.0.113.{}:{}", self.0.below(9), self.0.below(3))),
             // The wrong family.
             v6: if self.0.chance(20) { addr("203.0.113.1:7".into()) } else { None },
-            body: EntryBody {
-                list_id: ListId::from_bytes([self.0.below(9) as u8; 16]),
-                since: self.number(),
-                is_proven: self.0.chance(50),
-                door: None,
-                block,
-            },
+            list_id: ListId::from_bytes([self.0.below(9) as u8; 16]),
+            since: self.number(),
+            is_proven: self.0.chance(50),
+            door: None,
+            block,
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::support;
 
 use rallypoint_cluster::{
-    ClusterSecret, EntryBody, LeaseWrite, Reply, Request, StoreClient, StoreConnection, Write, WriteResult,
+    BanWrite, ClusterSecret, EntryValue, LeaseWrite, Reply, Request, StoreClient, StoreConnection, Write, WriteResult,
 };
 use rallypoint_harness::RedisServer;
 use rallypoint_lobby_proto::{ListingOrigin, PublicId, UnlistReason};
@@ -53,13 +53,21 @@ fn id(number: u64) -> PublicId {
     PublicId::from_bytes((u128::from(number) << 64 | 0xff).to_be_bytes())
 }
 
-fn body(transport: Transport, random: &mut Random) -> EntryBody {
+type Addrs = Option<(SocketAddr, SocketAddr)>;
+
+/// A registered server at these addresses.
+fn value(transport: Transport, v4: Addrs, v6: Addrs, random: &mut Random) -> EntryValue {
     let mut table = TableBuf::new();
     table.push(b"name", format!("server \0\u{e9} {}", random.below(3)).as_bytes()).unwrap();
     let mut block = Vec::new();
     ListBlock { transport, v4: None, v6: None, occupancy: Occupancy::default(), table: table.as_table() }
         .emit(&mut block);
-    EntryBody {
+    EntryValue {
+        seq: 0,
+        origin: ListingOrigin::Registered,
+        transport,
+        v4,
+        v6,
         list_id: ListId::from_bytes([random.below(2) as u8; 16]),
         since: 5,
         is_proven: random.chance(50),
@@ -82,14 +90,12 @@ fn random_write(random: &mut Random, now: u64) -> Write {
             let v6 = addr(format!("[2001:db8::{}]:8190", random.below(4)));
             let has_v6 = random.chance(50);
             let has_v4 = !has_v6 || random.chance(50);
-            Write::Put {
-                id: server,
-                origin: ListingOrigin::ALL[if random.chance(85) { 0 } else { 1 + random.below(2) as usize }],
-                transport,
-                v4: has_v4.then_some((v4, deadline)),
-                v6: has_v6.then_some((v6, deadline + random.below(500))),
-                body: body(transport, random),
-            }
+            let origin = ListingOrigin::ALL[if random.chance(85) { 0 } else { 1 + random.below(2) as usize }];
+            let v4_lease = if has_v4 { deadline } else { 0 };
+            let v6_lease = if has_v6 { deadline + random.below(500) } else { 0 };
+            let value = value(transport, has_v4.then_some(v4), has_v6.then_some(v6), random);
+            let value = Box::new(EntryValue { origin, ..value });
+            Write::Put { id: server, value, leases: [v4_lease, v6_lease] }
         }
         7 | 8 => {
             let reasons = [UnlistReason::Unregistered, UnlistReason::Replaced, UnlistReason::Unreachable];
@@ -98,7 +104,7 @@ fn random_write(random: &mut Random, now: u64) -> Write {
         _ => {
             let subject = format!("203.0.113.{}", random.below(3)).into_bytes();
             let (since, is_current) = (100 + random.below(50), random.chance(30));
-            Write::Ban { subject, value: b"{}".to_vec(), since, end: random.below(2) * now, is_current }
+            Write::Ban(BanWrite { subject, value: b"{}".to_vec(), since, end: random.below(2) * now, is_current })
         }
     }
 }
@@ -164,13 +170,10 @@ async fn ended_leases_are_removed_one_family_at_a_time() {
     let _ = server.command(&["HSET", "{rp:test}:meta", "ticked", &opened.time.to_string(), "grace", "0"]);
     stores.model.skip_grace(opened.time);
     let mut random = Random(3);
-    let mut write = |number: u64, v4: u64, v6: u64| Write::Put {
-        id: id(number),
-        origin: ListingOrigin::Registered,
-        transport: Transport::Udp,
-        v4: Some((addrs(&format!("203.0.113.{number}:1")), v4)),
-        v6: Some((addrs(&format!("[2001:db8::{number}]:1")), v6)),
-        body: body(Transport::Udp, &mut random),
+    let mut write = |number: u64, v4: u64, v6: u64| {
+        let at = [addrs(&format!("203.0.113.{number}:1")), addrs(&format!("[2001:db8::{number}]:1"))];
+        let value = value(Transport::Udp, Some(at[0]), Some(at[1]), &mut random);
+        Write::Put { id: id(number), value: Box::new(value), leases: [v4, v6] }
     };
     let (past, future) = (opened.time - 10, opened.time + 60_000);
     let writes = vec![write(1, past, future), write(2, past, past - 5), write(3, future, future)];
@@ -274,14 +277,8 @@ async fn lost_leases_begin_a_new_epoch() {
     let mut connection = client.connect().await.unwrap();
     let open = Request::Open { epoch: EPOCH, secret_check: [1; 16] };
     let Reply::Opened(opened) = client.execute(&mut connection, &open).await.unwrap() else { panic!("not opened") };
-    let put = Write::Put {
-        id: id(1),
-        origin: ListingOrigin::Registered,
-        transport: Transport::Udp,
-        v4: Some((addrs("203.0.113.1:8190"), opened.time + 60_000)),
-        v6: None,
-        body: body(Transport::Udp, &mut Random(1)),
-    };
+    let value = value(Transport::Udp, Some(addrs("203.0.113.1:8190")), None, &mut Random(1));
+    let put = Write::Put { id: id(1), value: Box::new(value), leases: [opened.time + 60_000, 0] };
     let write = Request::Write { epoch: EPOCH, writes: vec![([0; 16], put)] };
     client.execute(&mut connection, &write).await.unwrap();
     let tick = Request::Tick { epoch: EPOCH, token: [0; 16], node: 1, report: None, after: 0 };

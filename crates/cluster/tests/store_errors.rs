@@ -1,6 +1,6 @@
 //! A store that cannot be used is reported in one sentence that says what to do.
 
-use rallypoint_cluster::{Reply, Request, StoreClient, StoreErrorKind, Write};
+use rallypoint_cluster::{BanWrite, Reply, Request, StoreClient, StoreErrorKind, Write};
 use rallypoint_harness::RedisServer;
 
 async fn error(url: &str) -> (StoreErrorKind, String) {
@@ -183,12 +183,9 @@ async fn scripts_that_were_deleted_are_loaded_again() {
     let client = StoreClient::new(&server.url().parse().unwrap(), "test").unwrap();
     let mut connection = client.connect().await.unwrap();
     let epoch = [1; 16];
-    let ban = |subject: &[u8]| Write::Ban {
-        subject: subject.to_vec(),
-        value: b"{}".to_vec(),
-        since: 1,
-        end: 0,
-        is_current: false,
+    let ban = |subject: &[u8]| {
+        let (subject, value) = (subject.to_vec(), b"{}".to_vec());
+        Write::Ban(BanWrite { subject, value, since: 1, end: 0, is_current: false })
     };
     for request in [
         Request::Open { epoch, secret_check: [1; 16] },

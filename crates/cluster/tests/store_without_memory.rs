@@ -4,7 +4,7 @@
 use crate::support;
 
 use rallypoint_cluster::{
-    EntryBody, LeaseWrite, Reply, Request, StoreClient, StoreConnection, StoreError, StoreErrorKind, Write,
+    BanWrite, EntryValue, LeaseWrite, Reply, Request, StoreClient, StoreConnection, StoreError, StoreErrorKind, Write,
 };
 use rallypoint_harness::RedisServer;
 use rallypoint_lobby_proto::{ListingOrigin, PublicId};
@@ -57,14 +57,19 @@ fn put(lease: u64) -> Request {
     ListBlock { transport, v4: None, v6: None, occupancy: Occupancy::default(), table: table.as_table() }
         .emit(&mut block);
     let addr = "203.0.113.1:8190".parse().unwrap();
-    let put = Write::Put {
-        id: PublicId::from_bytes([9; 16]),
+    let value = EntryValue {
+        seq: 0,
         origin: ListingOrigin::Registered,
         transport,
-        v4: Some(((addr, addr), lease)),
+        v4: Some((addr, addr)),
         v6: None,
-        body: EntryBody { list_id: support::LOBBY, since: 5, is_proven: false, door: None, block: block[4..].to_vec() },
+        list_id: support::LOBBY,
+        since: 5,
+        is_proven: false,
+        door: None,
+        block: block[4..].to_vec(),
     };
+    let put = Write::Put { id: PublicId::from_bytes([9; 16]), value: Box::new(value), leases: [lease, 0] };
     Request::Write { epoch: EPOCH, writes: vec![([0; 16], put)] }
 }
 
@@ -125,7 +130,7 @@ async fn bans_and_log_of_another_type() {
     assert!(matches!(store.execute(&TICK).await, Ok(Reply::Ticked(Some(ticked))) if ticked.bans.is_none()));
     let bans = store.execute(&Request::Bans).await;
     assert_eq!(bans, Ok(Reply::Bans { bans: Vec::new(), left_out: 0, malformed: 1 }));
-    let ban = Write::Ban { subject: b"x".to_vec(), value: Vec::new(), since: 1, end: 0, is_current: true };
+    let ban = Write::Ban(BanWrite { subject: b"x".to_vec(), value: Vec::new(), since: 1, end: 0, is_current: true });
     let write = Request::Write { epoch: EPOCH, writes: vec![([0; 16], ban)] };
     assert!(matches!(store.execute(&write).await, Ok(Reply::Written(Some(_)))));
     assert_eq!(store.command(&["GET", "{rp:test}:ban"]), "another program's");

@@ -42,7 +42,7 @@ fn the_clock_is_set_back_while_a_change_is_under_way() {
     store.now += 10_000;
     peer.run(now, &mut store);
     let (_, Request::Write { writes, .. }) = peer.take_held(RequestKind::Write) else { unreachable!() };
-    let Write::Put { v4: Some((_, lease)), .. } = writes[0].1 else { panic!("{writes:?}") };
+    let Write::Put { leases: [lease, 0], .. } = writes[0].1 else { panic!("{writes:?}") };
     assert!((store.now..store.now + 61_000).contains(&lease), "{lease} at {}", store.now);
 }
 

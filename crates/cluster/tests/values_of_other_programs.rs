@@ -1,6 +1,6 @@
 //! Numbers that another program wrote into the store do not stop the nodes for ever: the next change repairs them.
 
-use rallypoint_cluster::{Reply, Request, StoreClient, StoreConnection, Write, WriteResult};
+use rallypoint_cluster::{BanWrite, Reply, Request, StoreClient, StoreConnection, Write, WriteResult};
 use rallypoint_harness::RedisServer;
 
 const EPOCH: [u8; 16] = [7; 16];
@@ -42,7 +42,13 @@ async fn a_decision_replaces_one_with_an_impossible_time() {
     let (client, mut connection, time) = open(&server).await;
     for garbage in ["9999999999999999 0 x", "99999999999999999999999999 0 x", "x"] {
         let _ = server.command(&["HSET", "{rp:test}:ban", "name", garbage]);
-        let ban = Write::Ban { subject: b"name".into(), value: b"{}".into(), since: time, end: 0, is_current: false };
+        let ban = Write::Ban(BanWrite {
+            subject: b"name".into(),
+            value: b"{}".into(),
+            since: time,
+            end: 0,
+            is_current: false,
+        });
         let write = Request::Write { epoch: EPOCH, writes: vec![([0; 16], ban)] };
         let Ok(Reply::Written(Some(results))) = client.execute(&mut connection, &write).await else {
             panic!("not written")
@@ -112,7 +118,13 @@ async fn a_tick_shows_whether_the_log_goes_on() {
     let Some(server) = RedisServer::start(&[]) else { return };
     let (client, mut connection, time) = open(&server).await;
     let ban = |subject: &[u8]| {
-        let ban = Write::Ban { subject: subject.into(), value: b"{}".into(), since: time, end: 0, is_current: true };
+        let ban = Write::Ban(BanWrite {
+            subject: subject.into(),
+            value: b"{}".into(),
+            since: time,
+            end: 0,
+            is_current: true,
+        });
         Request::Write { epoch: EPOCH, writes: vec![([0; 16], ban)] }
     };
     for subject in [b"a", b"b", b"c"] {

@@ -5,6 +5,9 @@ use crate::{Conflict, EntryValue, LogRecord, NodeRow, OpenedStore, Reply, Ticked
 use rallypoint_lobby_proto::PublicId;
 use redis::Value;
 
+/// Names and values.
+type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
 /// Maximum number of nodes that are taken from a reply.
 const MAX_ROWS: usize = 20_000;
 
@@ -122,7 +125,8 @@ pub(super) fn log(value: Value) -> Option<Reply> {
     };
     let mut records = Vec::new();
     for record in array(stream)? {
-        match log_record(record) {
+        let record = id_and_fields(record).and_then(|(id, fields)| LogRecord::parse(&id, &fields).ok());
+        match record {
             Some(record) => records.push(record),
             None => return Some(Reply::Log { records, is_malformed: true }),
         }
@@ -153,15 +157,10 @@ pub(super) fn messages(value: Value) -> Vec<(MessageId, Vec<u8>)> {
     array(value).unwrap_or_default().into_iter().filter_map(message).collect()
 }
 
-fn log_record(value: Value) -> Option<LogRecord> {
-    let mut parts = array(value)?.into_iter();
-    let id = bytes(parts.next()?)?;
-    let fields = pairs(parts.next()?)?;
-    LogRecord::parse(
-        std::str::from_utf8(&id).ok()?,
-        fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice())),
-    )
-    .ok()
+/// The ID of a record in a stream, and its fields with their names.
+fn id_and_fields(record: Value) -> Option<(Vec<u8>, Pairs)> {
+    let mut parts = array(record)?.into_iter();
+    Some((bytes(parts.next()?)?, pairs(parts.next()?)?))
 }
 
 fn array(value: Value) -> Option<Vec<Value>> {
@@ -172,7 +171,7 @@ fn array(value: Value) -> Option<Vec<Value>> {
 }
 
 /// A list of names and values, flat or as a map.
-fn pairs(value: Value) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
+fn pairs(value: Value) -> Option<Pairs> {
     match value {
         Value::Map(pairs) => pairs.into_iter().map(|(name, value)| Some((bytes(name)?, bytes(value)?))).collect(),
         value => {

@@ -1,6 +1,6 @@
 //! Reading everything: when a node joins, and when it missed records of the log.
 
-use super::{ClusterNode, NodeState, REFILL_TIME, Update, log::LogPosition, pending::ServerState};
+use super::{ClusterNode, NodeState, REFILL_TIME, Update, log::LogPosition};
 use crate::record::EntryValue;
 use rallypoint_lobby_proto::{ApplyMode, PublicId};
 use std::time::{Duration, Instant};
@@ -64,7 +64,8 @@ impl ClusterNode {
         let Some(mut loading) = self.loading else { return };
         self.stats.malformed = self.stats.malformed.saturating_add(malformed);
         for (id, value) in entries {
-            self.handle_state(now, id, ServerState::put(value.seq, value, ApplyMode::Snapshot));
+            let seq = value.seq;
+            self.handle_state(id, seq, Update::put(now, &self.clock, id, value, ApplyMode::Snapshot));
         }
         loading.cursor = cursor;
         self.loading = (cursor != 0).then_some(loading);

@@ -1,11 +1,11 @@
 //! Following the log, and the states of servers that it shows.
 
-use super::{ClusterNode, SHORT_TICK_INTERVAL, StoreDefect, Update, pending::ServerState};
+use super::{ClusterNode, SHORT_TICK_INTERVAL, StoreDefect, Update};
 use crate::{
-    record::{EntryValue, LogRecord, RecordKind},
+    record::{LogRecord, RecordKind},
     request::{RequestKind, Ticked},
 };
-use rallypoint_lobby_proto::{ApplyMode, PublicId, Removal, ReplicatedEndpoint, ReplicatedServer};
+use rallypoint_lobby_proto::{ApplyMode, PublicId, Removal};
 use std::time::Instant;
 
 /// A place in the log: the last record that was applied.
@@ -90,7 +90,23 @@ impl ClusterNode {
                 self.reload(now, is_next);
                 return;
             }
-            self.handle_record(now, record.seq, record.kind);
+            match record.kind {
+                RecordKind::Put { id, value, is_expiry } => {
+                    let mode = if is_expiry { ApplyMode::Expiry } else { ApplyMode::Change };
+                    let update = Update::put(now, &self.clock, id, value, mode);
+                    self.handle_state(id, record.seq, update);
+                }
+                RecordKind::Remove { id, reason } => {
+                    let removal = reason.map_or(Removal::Lost, Removal::Change);
+                    self.handle_state(id, record.seq, Update::Remove(id, removal));
+                }
+                RecordKind::Ban { subject: _, value } => {
+                    // The reply to a request that is under way may be older, and would undo this.
+                    self.bans.is_due |= !self.contact.is_idle(RequestKind::Bans);
+                    self.updates.push_back(Update::Ban(value));
+                }
+                RecordKind::Unknown => self.stats.malformed = self.stats.malformed.saturating_add(1),
+            }
         }
         if is_malformed {
             self.stats.malformed = self.stats.malformed.saturating_add(1);
@@ -98,67 +114,28 @@ impl ClusterNode {
         }
     }
 
-    fn handle_record(&mut self, now: Instant, seq: u64, kind: RecordKind) {
-        match kind {
-            RecordKind::Put { id, value, is_expiry } => {
-                let mode = if is_expiry { ApplyMode::Expiry } else { ApplyMode::Change };
-                self.handle_state(now, id, ServerState::put(seq, value, mode));
-            }
-            RecordKind::Remove { id, reason } => {
-                let removal = reason.map_or(Removal::Lost, Removal::Change);
-                self.handle_state(now, id, ServerState { seq, change: Err(removal) });
-            }
-            RecordKind::Ban { subject: _, value } => {
-                // The reply to a request that is under way may be older, and would undo this.
-                self.bans.is_due |= !self.contact.is_idle(RequestKind::Bans);
-                self.updates.push_back(Update::Ban(value));
-            }
-            RecordKind::Unknown => self.stats.malformed = self.stats.malformed.saturating_add(1),
+    /// Handles the state of a server in the store after the change with this number, unless a later one is known or a change of
+    /// this node is on its way.
+    pub(super) fn handle_state(&mut self, id: PublicId, seq: u64, update: Update) {
+        if let Some(pending) = self.outbox.pending.get_mut(&id) {
+            return pending.defer(seq, update);
         }
-    }
-
-    /// Handles a state of a server in the store, unless a later one is known or a change of this node is on its way.
-    pub(super) fn handle_state(&mut self, now: Instant, id: PublicId, state: ServerState) {
-        let Some(state) = self.outbox.defer(id, state) else { return };
         let known = self.known.get(&id).copied();
         // After a scan, the log begins before the state that the scan has shown. Its record of that state is applied again: an
         // older record, of another server that had the endpoint before, may have displaced the server.
-        if known.is_some_and(|known| known > state.seq) {
+        if known.is_some_and(|known| known > seq) {
             return;
         }
-        match state.change {
-            Ok((value, mode)) => {
-                if known.is_none() && self.known.len() >= self.config.max_servers {
-                    self.stats.untracked += 1;
-                    return;
-                }
-                self.known.insert(id, state.seq);
-                self.stats.applied += 1;
-                let server = self.replicated(now, id, *value);
-                self.updates.push_back(Update::Put(Box::new(server), mode));
-            }
-            Err(removal) => {
-                self.known.remove(&id);
-                self.outbox.note_removal(id, state.seq);
-                self.stats.applied += 1;
-                self.updates.push_back(Update::Remove(id, removal));
-            }
+        if let Update::Remove(..) = update {
+            self.known.remove(&id);
+            self.outbox.note_removal(id, seq);
+        } else if known.is_none() && self.known.len() >= self.config.max_servers {
+            self.stats.untracked += 1;
+            return;
+        } else {
+            self.known.insert(id, seq);
         }
-    }
-
-    fn replicated(&self, now: Instant, id: PublicId, value: EntryValue) -> ReplicatedServer {
-        let since = self.clock.node_time(value.body.since).unwrap_or(now).min(now);
-        let endpoint = |(internal, external)| ReplicatedEndpoint { internal, external, deadline: now };
-        ReplicatedServer {
-            public_id: id,
-            list_id: value.body.list_id,
-            origin: value.origin,
-            door: value.body.door,
-            is_proven: value.body.is_proven,
-            since,
-            block: value.body.block,
-            v4: value.v4.map(endpoint),
-            v6: value.v6.map(endpoint),
-        }
+        self.stats.applied += 1;
+        self.updates.push_back(update);
     }
 }

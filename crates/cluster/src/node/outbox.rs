@@ -1,15 +1,14 @@
 //! The writes of this node to the store: changes, bans and leases, waiting or under way.
 
-use super::{
-    ClusterNode,
-    pending::{Pending, ServerState},
-    queued::{QueuedDecision, QueuedWrite},
-};
+use super::{ClusterNode, Update, pending::Pending};
 use crate::{
     StoreClock,
-    request::{Conflict, LeaseWrite, Request, WriteResult},
+    record::EntryValue,
+    request::{BanWrite, Conflict, LeaseWrite, Write, WriteResult},
 };
-use rallypoint_lobby_proto::{ApplyMode, LeaseRenewal, LocalChange, PublicId, Removal, UnlistReason};
+use rallypoint_lobby_proto::{
+    ApplyMode, LeaseRenewal, LocalChange, PublicId, Removal, ReplicatedEndpoint, UnlistReason,
+};
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     time::Instant,
@@ -36,13 +35,17 @@ const MAX_RENEWS: usize = 4;
 
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    writes: VecDeque<QueuedWrite>,
+    /// Changes of servers, in order. Their times are the node's until they are sent, because the store's clock can be set in
+    /// between.
+    changes: VecDeque<LocalChange>,
     /// The changes that are being written.
-    writing: Vec<QueuedWrite>,
+    writing: Vec<LocalChange>,
     /// Servers with changes of this node that the store has not confirmed.
-    pending: HashMap<PublicId, Pending>,
+    pub pending: HashMap<PublicId, Pending>,
     /// By subject, so that a decision replaces an earlier one that was not written yet.
-    bans: HashMap<Vec<u8>, QueuedDecision>,
+    bans: HashMap<Vec<u8>, BanWrite>,
+    /// The bans that are being written, after the changes.
+    writing_bans: Vec<BanWrite>,
     leases: VecDeque<LeaseRenewal>,
     /// Whether a request for leases is sent although it could have more.
     is_lease_flush: bool,
@@ -52,19 +55,19 @@ pub(super) struct Outbox {
 
 /// A server whose state is being read.
 #[derive(Debug)]
-pub(super) struct Fetching {
-    pub id: PublicId,
+struct Fetching {
+    id: PublicId,
     /// Number of its latest removal that was read from the log since the request was sent, or 0. The reply may be older.
-    pub removed: u64,
+    removed: u64,
 }
 
 impl Outbox {
     pub fn free_changes(&self) -> usize {
-        MAX_WRITES.saturating_sub(self.writes.len())
+        MAX_WRITES.saturating_sub(self.changes.len())
     }
 
     pub fn has_writes(&self) -> bool {
-        !self.writes.is_empty() || !self.bans.is_empty()
+        !self.changes.is_empty() || !self.bans.is_empty()
     }
 
     pub fn has_room_for_leases(&self) -> bool {
@@ -107,25 +110,10 @@ impl Outbox {
         (count > 0).then(|| self.fetching.iter().map(|fetching| fetching.id).collect())
     }
 
-    pub fn end_fetch(&mut self) -> Vec<Fetching> {
-        std::mem::take(&mut self.fetching)
-    }
-
     /// Records that a server was removed, in case its state is being read.
     pub fn note_removal(&mut self, id: PublicId, seq: u64) {
         for fetching in self.fetching.iter_mut().filter(|fetching| fetching.id == id) {
             fetching.removed = fetching.removed.max(seq);
-        }
-    }
-
-    /// Keeps a state of a server with a change of this node on its way for later; returns that of any other server.
-    pub fn defer(&mut self, id: PublicId, state: ServerState) -> Option<ServerState> {
-        match self.pending.get_mut(&id) {
-            Some(pending) => {
-                pending.defer(state);
-                None
-            }
-            None => Some(state),
         }
     }
 
@@ -134,21 +122,14 @@ impl Outbox {
         self.pending.values_mut().for_each(Pending::forget_state);
     }
 
-    /// Servers with changes of this node that the store has not confirmed.
-    pub fn pending(&self) -> impl Iterator<Item = PublicId> {
-        self.pending.keys().copied()
-    }
-
     /// Sends everything that was under way again.
     pub fn cancel(&mut self) {
-        for write in std::mem::take(&mut self.writing).into_iter().rev() {
-            match write {
-                // A later decision may wait by now; and it may have been written, and another node may have decided since.
-                QueuedWrite::Ban(ban) => {
-                    self.bans.entry(ban.subject.clone()).or_insert(QueuedDecision { is_current: false, ..ban });
-                }
-                write => self.writes.push_front(write),
-            }
+        for change in self.writing.drain(..).rev() {
+            self.changes.push_front(change);
+        }
+        for ban in self.writing_bans.drain(..) {
+            // A later decision may wait by now; and it may have been written, and another node may have decided since.
+            self.bans.entry(ban.subject.clone()).or_insert(BanWrite { is_current: false, ..ban });
         }
         let fetching = std::mem::take(&mut self.fetching);
         self.fetches.extend(fetching.into_iter().map(|fetching| fetching.id));
@@ -160,14 +141,7 @@ impl Outbox {
         self.bans.values_mut().for_each(|ban| ban.is_current = false);
     }
 
-    fn push(&mut self, write: QueuedWrite) {
-        if let Some(id) = write.server() {
-            self.pending.entry(id).or_default().count += 1;
-        }
-        self.writes.push_back(write);
-    }
-
-    fn push_ban(&mut self, ban: QueuedDecision) -> bool {
+    fn push_ban(&mut self, ban: BanWrite) -> bool {
         // Bans that this node knew before, and passes on because the store lacks them, are not later than the operator's decisions.
         if !ban.is_current && self.bans.get(&ban.subject).is_some_and(|waiting| waiting.is_current) {
             return true;
@@ -180,24 +154,28 @@ impl Outbox {
     }
 
     /// The next changes to write.
-    fn begin_write(&mut self) -> &[QueuedWrite] {
+    pub fn begin_write(&mut self, clock: &StoreClock) -> Vec<Write> {
+        let mut writes = Vec::new();
         let mut size = 0;
-        while self.writing.len() < MAX_WRITES && size < WRITE_SIZE {
-            let Some(write) = self.writes.pop_front() else { break };
-            size += write.size();
-            self.writing.push(write);
+        while writes.len() < MAX_WRITES
+            && size < WRITE_SIZE
+            && let Some(change) = self.changes.pop_front()
+        {
+            size += size_of_command(&change);
+            writes.extend(write(&change, clock));
+            self.writing.push(change);
         }
         // They are small.
-        let room = if size < WRITE_SIZE { MAX_WRITES - self.writing.len() } else { 0 };
+        let room = if size < WRITE_SIZE { MAX_WRITES - writes.len() } else { 0 };
         let subjects: Vec<_> = self.bans.keys().take(room).cloned().collect();
-        let bans = subjects.iter().filter_map(|subject| self.bans.remove(subject));
-        self.writing.extend(bans.map(QueuedWrite::Ban));
-        &self.writing
+        self.writing_bans.extend(subjects.iter().filter_map(|subject| self.bans.remove(subject)));
+        writes.extend(self.writing_bans.iter().cloned().map(Write::Ban));
+        writes
     }
 
     /// Whether a reply has a result for each change that is being written.
     pub fn has_results(&self, results: &[WriteResult]) -> bool {
-        self.writing.len() == results.len()
+        self.writing.len() + self.writing_bans.len() == results.len()
     }
 
     /// Whether a reply has a state for each server that is being read.
@@ -218,15 +196,11 @@ impl ClusterNode {
     pub fn handle_changes(&mut self, now: Instant, changes: impl IntoIterator<Item = LocalChange>) {
         for change in changes {
             match change {
-                LocalChange::Put(server) => {
-                    if let Some(write) = QueuedWrite::put(server) {
-                        self.outbox.push(write);
-                    }
-                }
-                LocalChange::Remove { public_id: id, reason, deadline } => {
-                    self.outbox.push(QueuedWrite::Remove { id, reason, deadline });
-                }
                 LocalChange::Reread(id) => self.outbox.fetches.push_back(id),
+                change => {
+                    self.outbox.pending.entry(change.public_id()).or_default().count += 1;
+                    self.outbox.changes.push_back(change);
+                }
             }
         }
         if self.outbox.fetches.len() > MAX_FETCHES {
@@ -239,20 +213,14 @@ impl ClusterNode {
     /// `false` if too many wait for the store.
     pub fn handle_ban(&mut self, subject: &[u8], value: Vec<u8>, since: u64, end: u64, is_current: bool) -> bool {
         let is_current = is_current && self.contact.is_connected();
-        self.outbox.push_ban(QueuedDecision { subject: subject.to_vec(), value, since, end, is_current })
-    }
-
-    pub(super) fn write_request(&mut self, epoch: [u8; 16]) -> Request {
-        let writes: Vec<_> = self.outbox.begin_write().iter().map(|write| write.write(&self.clock)).collect();
-        Request::Write { epoch, writes: writes.into_iter().map(|write| (self.next_token(), write)).collect() }
+        self.outbox.push_ban(BanWrite { subject: subject.to_vec(), value, since, end, is_current })
     }
 
     pub(super) fn handle_written(&mut self, now: Instant, results: Vec<WriteResult>) {
-        for (write, result) in std::mem::take(&mut self.outbox.writing).into_iter().zip(results) {
-            self.stats.written += 1;
-            if let Some(id) = write.server() {
-                self.handle_result(now, id, result);
-            }
+        self.stats.written += results.len() as u64;
+        self.outbox.writing_bans.clear();
+        for (change, result) in std::mem::take(&mut self.outbox.writing).into_iter().zip(results) {
+            self.handle_result(now, change.public_id(), result);
         }
     }
 
@@ -260,38 +228,49 @@ impl ClusterNode {
     fn handle_result(&mut self, now: Instant, id: PublicId, result: WriteResult) {
         self.stats.refused += u64::from(matches!(result, WriteResult::Refused(..)));
         let Some(pending) = self.outbox.confirm(id) else { return };
-        match result {
+        let state = match result {
             WriteResult::Done(0) => {
                 self.known.remove(&id);
-                if let Some(state) = pending.take_since(1) {
-                    self.handle_state(now, id, state);
-                }
+                pending.take_since(1)
             }
             WriteResult::Done(seq) => {
                 // The record of this change, if it has not been read yet, is applied; older ones are not.
                 let known = self.known.entry(id).or_default();
                 *known = seq.max(*known);
-                if let Some(state) = pending.take_since(seq) {
-                    self.handle_state(now, id, state);
-                }
+                pending.take_since(seq)
             }
             WriteResult::Refused(conflict, current) => {
+                let removed = |reason| (0, Update::Remove(id, Removal::Change(reason)));
                 let state = match (current, conflict) {
-                    (Some(value), _) => ServerState::put(value.seq, *value, ApplyMode::Change),
+                    (Some(value), _) => (value.seq, Update::put(now, &self.clock, id, *value, ApplyMode::Change)),
                     (None, Conflict::Tombstone) => removed(UnlistReason::Unregistered),
                     (None, Conflict::Stale | Conflict::Taken) => removed(UnlistReason::Replaced),
                 };
-                let state = pending.take_since(state.seq.saturating_add(1)).unwrap_or(state);
                 // The store's state counts, even if it was known before: the refused change is listed here.
                 self.known.remove(&id);
-                self.handle_state(now, id, state);
+                pending.take_since(state.0.saturating_add(1)).or(Some(state))
+            }
+        };
+        if let Some((seq, update)) = state {
+            self.handle_state(id, seq, update);
+        }
+    }
+
+    pub(super) fn handle_fetched(&mut self, now: Instant, values: Vec<Option<EntryValue>>) {
+        for (Fetching { id, removed }, value) in std::mem::take(&mut self.outbox.fetching).into_iter().zip(values) {
+            let seq = value.as_ref().map_or(self.fetch_seq, |value| value.seq);
+            // A record that was read since the request was sent may be later than the reply.
+            if seq >= removed {
+                let lost = Update::Remove(id, Removal::Lost);
+                let update = value.map_or(lost, |value| Update::put(now, &self.clock, id, value, ApplyMode::Change));
+                self.handle_state(id, seq, update);
             }
         }
     }
 
     /// The servers that are in the store, or that this node is writing there.
     pub(super) fn known_or_pending(&self) -> std::sync::Arc<HashSet<PublicId>> {
-        std::sync::Arc::new(self.known.keys().copied().chain(self.outbox.pending()).collect())
+        std::sync::Arc::new(self.known.keys().copied().chain(self.outbox.pending.keys().copied()).collect())
     }
 
     /// Ignores the replies to all requests that are under way. What was being written is written again.
@@ -301,7 +280,40 @@ impl ClusterNode {
     }
 }
 
-/// A server that is not in the store because its change was refused.
-fn removed(reason: UnlistReason) -> ServerState {
-    ServerState { seq: 0, change: Err(Removal::Change(reason)) }
+/// A change as it is sent now; `None` if nothing is to be written.
+fn write(change: &LocalChange, clock: &StoreClock) -> Option<Write> {
+    match change {
+        LocalChange::Put(server) => {
+            let lease = |endpoint: Option<ReplicatedEndpoint>| endpoint.map_or(0, |end| clock.store_time(end.deadline));
+            let addrs = |endpoint: ReplicatedEndpoint| (endpoint.internal, endpoint.external);
+            let value = EntryValue {
+                seq: 0,
+                origin: server.origin,
+                transport: server.transport,
+                v4: server.v4.map(addrs),
+                v6: server.v6.map(addrs),
+                list_id: server.list_id,
+                since: clock.store_time(server.since),
+                is_proven: server.is_proven,
+                door: server.door,
+                block: server.block.clone(),
+            };
+            let leases = [lease(server.v4), lease(server.v6)];
+            Some(Write::Put { id: server.public_id, value: Box::new(value), leases })
+        }
+        LocalChange::Remove { public_id: id, reason, deadline } => {
+            Some(Write::Remove { id: *id, reason: *reason, deadline: clock.store_time(*deadline) })
+        }
+        LocalChange::Reread(_) => None,
+    }
+}
+
+/// Approximate size of the command for a change in bytes.
+fn size_of_command(change: &LocalChange) -> usize {
+    /// Name of the script, keys, and numbers.
+    const COMMAND: usize = 500;
+    match change {
+        LocalChange::Put(server) => COMMAND + server.block.len(),
+        _ => COMMAND,
+    }
 }

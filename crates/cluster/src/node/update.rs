@@ -1,6 +1,9 @@
 //! Updates that the owner of a node applies to the registry.
 
-use rallypoint_lobby_proto::{ApplyMode, ApplyOutcome, PublicId, Registry, Removal, ReplicatedServer};
+use crate::{StoreClock, record::EntryValue};
+use rallypoint_lobby_proto::{
+    ApplyMode, ApplyOutcome, PublicId, Registry, Removal, ReplicatedEndpoint, ReplicatedServer,
+};
 use std::{collections::HashSet, sync::Arc, time::Instant};
 
 /// An update that the owner of a [`ClusterNode`](crate::ClusterNode) applies to the registry or the bans, in this order.
@@ -32,6 +35,24 @@ pub enum Update {
 }
 
 impl Update {
+    /// A server as the store has it, for the registry.
+    pub(super) fn put(now: Instant, clock: &StoreClock, id: PublicId, value: EntryValue, mode: ApplyMode) -> Self {
+        let endpoint = |(internal, external)| ReplicatedEndpoint { internal, external, deadline: now };
+        let server = ReplicatedServer {
+            public_id: id,
+            list_id: value.list_id,
+            origin: value.origin,
+            transport: value.transport,
+            door: value.door,
+            is_proven: value.is_proven,
+            since: clock.node_time(value.since).unwrap_or(now).min(now),
+            block: value.block,
+            v4: value.v4.map(endpoint),
+            v6: value.v6.map(endpoint),
+        };
+        Self::Put(Box::new(server), mode)
+    }
+
     /// Applies the update to the registry. Bans are not part of it.
     pub fn apply_to(&self, now: Instant, registry: &mut Registry) -> Option<ApplyOutcome> {
         match self {

@@ -13,7 +13,7 @@ use crate::{
     StoreError, Update,
 };
 use rallypoint_lobby::{ClusterLink, LobbyService};
-use rallypoint_lobby_proto::ApplyOutcome;
+use rallypoint_lobby_proto::{ApplyOutcome, Registry};
 use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
@@ -195,26 +195,23 @@ impl Driver {
             if updates.is_empty() && decisions.is_empty() {
                 return;
             }
-            self.apply_to_registry(now, updates).await;
+            if !updates.is_empty() {
+                let apply = move |registry: &mut Registry, now| -> Vec<_> {
+                    updates.iter().filter_map(|update| update.apply_to(now, registry)).collect()
+                };
+                let outcomes = self.link.run(apply).await.unwrap_or_default();
+                self.note_outcomes(now, &outcomes);
+            }
             self.bans.apply(decisions).await;
         }
     }
 
-    async fn apply_to_registry(&mut self, now: Instant, updates: Vec<Update>) {
-        if updates.is_empty() {
-            return;
-        }
-        let apply = move |registry: &mut rallypoint_lobby_proto::Registry, now| {
-            let (mut refused, mut forbidden) = (0, 0);
-            for outcome in updates.iter().filter_map(|update| update.apply_to(now, registry)) {
-                refused += u64::from(matches!(outcome, ApplyOutcome::Full | ApplyOutcome::Malformed));
-                forbidden += u64::from(outcome == ApplyOutcome::Forbidden);
-            }
-            (refused, forbidden)
-        };
-        let (refused, forbidden) = self.link.run(apply).await.unwrap_or_default();
-        self.refused_servers += refused;
-        if refused + forbidden > 0 && self.reread_at.is_none() {
+    /// Counts servers that were not applied, and reads everything again later: by then they may be.
+    fn note_outcomes(&mut self, now: Instant, outcomes: &[ApplyOutcome]) {
+        let is_refusal = |outcome: &&ApplyOutcome| matches!(outcome, ApplyOutcome::Full | ApplyOutcome::Malformed);
+        let refused = outcomes.iter().filter(is_refusal).count();
+        self.refused_servers += refused as u64;
+        if (refused > 0 || outcomes.contains(&ApplyOutcome::Forbidden)) && self.reread_at.is_none() {
             self.reread_at = Some(now + REREAD_INTERVAL);
         }
     }
@@ -259,7 +256,7 @@ impl Driver {
         if !self.node.has_room_for_renewals() {
             return;
         }
-        let take = |registry: &mut rallypoint_lobby_proto::Registry, _| {
+        let take = |registry: &mut Registry, _| {
             let mut renewals = Vec::new();
             registry.take_renewals(SWEEPS, MIN_SWEEP, &mut renewals);
             renewals

@@ -1,7 +1,7 @@
 //! A model of the store: what its scripts do, in memory.
 
 use rallypoint_cluster::{
-    Conflict, EntryValue, FORMAT, LogRecord, NodeRow, OpenedStore, RecordKind, Reply, Request, Ticked, Write,
+    BanWrite, Conflict, EntryValue, FORMAT, LogRecord, NodeRow, OpenedStore, RecordKind, Reply, Request, Ticked, Write,
     WriteResult,
 };
 use rallypoint_lobby_proto::{ListingOrigin, PublicId, UnlistReason};
@@ -229,9 +229,9 @@ impl ModelStore {
 
     fn write(&mut self, token: &[u8], write: &Write) -> WriteResult {
         match write {
-            Write::Put { .. } => self.put(token, write),
+            Write::Put { id, value, leases } => self.put(token, *id, value, leases),
             Write::Remove { id, reason, deadline } => self.remove(token, *id, *reason, *deadline),
-            Write::Ban { subject, value, since, end, is_current } => {
+            Write::Ban(BanWrite { subject, value, since, end, is_current }) => {
                 let known = self.bans.get(subject).map_or(0, |(known, _)| *known);
                 let since = if *is_current { (known + 1).max(*since) } else { *since };
                 if known > since {
@@ -251,25 +251,25 @@ impl ModelStore {
         [false, true].iter().filter_map(|is_ipv6| self.leases.get(&(id, *is_ipv6))).copied().max().unwrap_or(0)
     }
 
-    fn put(&mut self, token: &[u8], write: &Write) -> WriteResult {
-        let Write::Put { id, origin, transport, v4, v6, body } = write else { unreachable!() };
-        let old = self.entries.get(id).cloned();
+    fn put(&mut self, token: &[u8], id: PublicId, new: &EntryValue, leases: &[u64; 2]) -> WriteResult {
+        let EntryValue { origin, transport, v4, v6, .. } = new;
+        let old = self.entries.get(&id).cloned();
         let refused = |conflict| WriteResult::Refused(conflict, old.clone().map(Box::new));
-        let latest = v4.iter().chain(v6).map(|(_, lease)| *lease).max().unwrap_or(0);
-        if self.tombs.get(id).is_some_and(|tomb| latest <= tomb + 3_000) {
+        let latest = leases[0].max(leases[1]);
+        if self.tombs.get(&id).is_some_and(|tomb| latest <= tomb + 3_000) {
             return refused(Conflict::Tombstone);
         }
-        let new = [(false, *v4), (true, *v6)];
-        for (is_ipv6, endpoint) in new {
-            if let (Some((_, lease)), Some(known)) = (endpoint, self.leases.get(&(*id, is_ipv6)))
+        let written = [(false, v4.map(|addr| (addr, leases[0]))), (true, v6.map(|addr| (addr, leases[1])))];
+        for (is_ipv6, endpoint) in written {
+            if let (Some((_, lease)), Some(known)) = (endpoint, self.leases.get(&(id, is_ipv6)))
                 && *known > lease + TOLERANCE
             {
                 return refused(Conflict::Stale);
             }
         }
         let mut replaced = Vec::new();
-        for (addr, lease) in new.iter().filter_map(|(_, endpoint)| *endpoint) {
-            let Some(holder) = self.at.get(&key(*transport, addr.1)).copied().filter(|holder| holder != id) else {
+        for (addr, lease) in written.iter().filter_map(|(_, endpoint)| *endpoint) {
+            let Some(holder) = self.at.get(&key(*transport, addr.1)).copied().filter(|holder| *holder != id) else {
                 continue;
             };
             let Some(other) = self.entries.get(&holder) else { continue };
@@ -288,43 +288,36 @@ impl ModelStore {
         let keep = |endpoint: Option<(SocketAddr, SocketAddr)>| {
             endpoint.filter(|addr| {
                 let holder = self.at.get(&key(*transport, addr.1));
-                holder.is_none_or(|holder| holder == id || replaced.contains(holder))
+                holder.is_none_or(|holder| *holder == id || replaced.contains(holder))
             })
         };
-        let merged_v4 = v4.map(|(addr, _)| addr).or_else(|| keep(old.as_ref()?.v4));
-        let merged_v6 = v6.map(|(addr, _)| addr).or_else(|| keep(old.as_ref()?.v6));
+        let merged_v4 = v4.or_else(|| keep(old.as_ref()?.v4));
+        let merged_v6 = v6.or_else(|| keep(old.as_ref()?.v6));
         let seq = old.as_ref().map_or(0, |old| old.seq);
-        let mut value = EntryValue {
-            seq,
-            origin: *origin,
-            transport: *transport,
-            v4: merged_v4,
-            v6: merged_v6,
-            body: body.clone(),
-        };
-        for (is_ipv6, endpoint) in new {
+        let mut value = EntryValue { seq, v4: merged_v4, v6: merged_v6, ..new.clone() };
+        for (is_ipv6, endpoint) in written {
             if let Some((_, lease)) = endpoint {
-                let known = self.leases.entry((*id, is_ipv6)).or_default();
+                let known = self.leases.entry((id, is_ipv6)).or_default();
                 *known = lease.max(*known);
             }
         }
         if old.as_ref() == Some(&value) {
             return WriteResult::Done(seq);
         }
-        self.unbind(*id);
+        self.unbind(id);
         for (is_ipv6, endpoint) in [(false, merged_v4), (true, merged_v6)] {
             match endpoint {
                 Some(addr) => {
-                    self.at.insert(key(*transport, addr.1), *id);
+                    self.at.insert(key(*transport, addr.1), id);
                 }
                 None => {
-                    self.leases.remove(&(*id, is_ipv6));
+                    self.leases.remove(&(id, is_ipv6));
                 }
             }
         }
         value.seq = self.next_seq();
-        self.entries.insert(*id, value.clone());
-        let seq = self.append(token, RecordKind::Put { id: *id, value, is_expiry: false });
+        self.entries.insert(id, value.clone());
+        let seq = self.append(token, RecordKind::Put { id, value, is_expiry: false });
         for holder in replaced {
             self.delete(token, holder, Some(UnlistReason::Replaced));
         }

@@ -24,8 +24,8 @@ use crate::{
     index::SlotIndex,
     wheel::{Clock, Tick},
 };
-use outgoing::Outgoing;
-use rallypoint_wire::lobby::{ListId, ServerId};
+use outgoing::{Outgoing, local_part};
+use rallypoint_wire::lobby::{ListId, ServerId, Transport};
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::{
     hash::Hasher,
@@ -51,6 +51,8 @@ pub struct ReplicatedServer {
     pub list_id: ListId,
     /// How it came into the list.
     pub origin: ListingOrigin,
+    /// The transport of its endpoints.
+    pub transport: Transport,
     /// The door through which it came, if this version has that door.
     pub door: Option<&'static Door>,
     /// Whether it has replied to a check or query of a node at its endpoints (W45).
@@ -203,15 +205,17 @@ impl Replication {
         std::mem::replace(&mut self.is_applying, is_applying)
     }
 
-    fn report_as(&mut self, id: PublicId, removal: Option<(UnlistReason, Instant)>) {
+    fn report_removal(&mut self, id: PublicId, reason: UnlistReason, at: Instant) {
         if self.is_enabled() {
-            self.outgoing.note(id, removal, &self.by_public_id);
+            self.outgoing.note(id, Some((reason, at + self.config.lease)), &self.by_public_id);
         }
     }
 
     /// Reports the state of a server if this node heard it, or else has the store's state of it read again.
     pub fn report(&mut self, id: PublicId) {
-        self.report_as(id, None);
+        if self.is_enabled() {
+            self.outgoing.note(id, None, &self.by_public_id);
+        }
     }
 
     /// Reports that a listed server has changed, unless other nodes know it.
@@ -250,13 +254,13 @@ impl Replication {
             if reason == UnlistReason::Unregistered {
                 self.remember_departure(now, id);
             }
-            self.report_as(id, Some((reason, now + self.config.lease)));
+            self.report_removal(id, reason, now);
         }
     }
 
     /// Reports that a server without an entry here has unregistered.
     pub fn note_unregistered(&mut self, now: Instant, id: PublicId) {
-        self.report_as(id, Some((UnlistReason::Unregistered, now + self.config.lease)));
+        self.report_removal(id, UnlistReason::Unregistered, now);
     }
 
     /// Reports again that a server has unregistered, if it has and is not known to have registered since: the store still has
@@ -264,7 +268,7 @@ impl Replication {
     /// its state.
     pub fn report_departure(&mut self, now: Instant, id: PublicId) -> bool {
         let Some(at) = self.departures.unregistered_at(now, id) else { return false };
-        self.report_as(id, Some((UnlistReason::Unregistered, at + self.config.lease)));
+        self.report_removal(id, UnlistReason::Unregistered, at);
         true
     }
 
@@ -280,8 +284,17 @@ impl Replication {
 
     /// Takes changes that have not been reported, at most `max` of them, in the order in which they began.
     pub fn take_changes(&mut self, entries: &Entries, max: usize) -> Vec<LocalChange> {
-        let find = |id| self.by_public_id.get(&id).copied();
-        std::iter::from_fn(|| self.outgoing.take_change(entries, self.clock, find)).take(max).collect()
+        let take = || {
+            let (public_id, removal) = self.outgoing.pop()?;
+            let listed = self.by_public_id.get(&public_id).copied();
+            if let Some((slot, server)) = listed.and_then(|slot| Some((slot, local_part(entries, self.clock, slot)?))) {
+                *self.outgoing.reported_mut(slot) = entries.hot(slot).deadlines;
+                return Some(LocalChange::Put(Box::new(server)));
+            }
+            let remove = |(reason, deadline)| LocalChange::Remove { public_id, reason, deadline };
+            Some(removal.map_or(LocalChange::Reread(public_id), remove))
+        };
+        std::iter::from_fn(take).take(max).collect()
     }
 
     /// Takes renewed leases in a sweep over all slots: see [`Registry::take_renewals`](super::Registry::take_renewals).

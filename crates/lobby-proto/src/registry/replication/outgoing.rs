@@ -38,6 +38,17 @@ pub enum LocalChange {
     Reread(PublicId),
 }
 
+impl LocalChange {
+    /// The server's public ID.
+    #[must_use]
+    pub fn public_id(&self) -> PublicId {
+        match self {
+            Self::Put(server) => server.public_id,
+            Self::Remove { public_id, .. } | Self::Reread(public_id) => *public_id,
+        }
+    }
+}
+
 /// A lease that a registration has renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseRenewal {
@@ -100,19 +111,22 @@ impl Outgoing {
         self.order.retain(|id| self.changed.contains_key(id));
     }
 
-    fn pop(&mut self) -> Option<(PublicId, Option<(UnlistReason, Instant)>)> {
+    /// Takes the next change.
+    pub fn pop(&mut self) -> Option<(PublicId, Option<(UnlistReason, Instant)>)> {
         let id = self.order.pop_front()?;
         let removal = self.changed.remove(&id).flatten();
         self.removals -= usize::from(removal.is_some());
         Some((id, removal))
     }
 
-    fn reported_mut(&mut self, slot: SlotIndex) -> &mut PerFamily<Tick> {
+    /// The leases of a slot that were reported last.
+    pub fn reported_mut(&mut self, slot: SlotIndex) -> &mut PerFamily<Tick> {
         if self.reported.len() <= slot.get() {
             self.reported.resize(slot.get() + 1, PerFamily::default());
         }
         &mut self.reported[slot.get()]
     }
+
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
@@ -120,23 +134,6 @@ impl Outgoing {
     /// Whether there is a change of a server.
     pub fn contains(&self, id: PublicId) -> bool {
         self.changed.contains_key(&id)
-    }
-
-    /// The next change.
-    pub fn take_change(
-        &mut self,
-        entries: &Entries,
-        clock: Clock,
-        find: impl Fn(PublicId) -> Option<SlotIndex>,
-    ) -> Option<LocalChange> {
-        let (public_id, removal) = self.pop()?;
-        let put = find(public_id).and_then(|slot| {
-            let put = local_part(entries, clock, slot)?;
-            *self.reported_mut(slot) = entries.hot(slot).deadlines;
-            Some(LocalChange::Put(Box::new(put)))
-        });
-        let remove = || removal.map(|(reason, deadline)| LocalChange::Remove { public_id, reason, deadline });
-        Some(put.or_else(remove).unwrap_or(LocalChange::Reread(public_id)))
     }
 
     /// The next part of the sweep for renewed leases.
@@ -177,7 +174,7 @@ impl Outgoing {
 }
 
 /// A listed server with the endpoints that this node heard; `None` if there are none.
-fn local_part(entries: &Entries, clock: Clock, slot: SlotIndex) -> Option<ReplicatedServer> {
+pub(super) fn local_part(entries: &Entries, clock: Clock, slot: SlotIndex) -> Option<ReplicatedServer> {
     let cold = entries.cold(slot);
     cold.position?;
     let endpoint = |family| {
@@ -189,12 +186,14 @@ fn local_part(entries: &Entries, clock: Clock, slot: SlotIndex) -> Option<Replic
     let v6 = endpoint(Family::V6);
     v4.or(v6)?;
     let mut block = Vec::new();
-    ListBlock { v4: None, v6: None, ..cold.server.block() }.emit(&mut block);
+    let data = ListBlock { v4: None, v6: None, ..cold.server.block() };
+    data.emit(&mut block);
     block.drain(..4);
     Some(ReplicatedServer {
         public_id: cold.server.public_id(),
         list_id: cold.server.list_id(),
         origin: cold.server.origin(),
+        transport: data.transport,
         door: cold.server.door(),
         is_proven: cold.evidence == Evidence::Proven,
         since: cold.server.since(),
