@@ -22,6 +22,7 @@ mod luanti;
 mod minecraft;
 mod minecraft_query;
 mod mumble;
+#[cfg(test)]
 mod one_server;
 mod openttd;
 mod openttd_udp;
@@ -40,9 +41,7 @@ pub use session::SessionReplies;
 
 use crate::{
     MissingPart, RawReply, ServerInfo,
-    exchange::{self, Context, Query, QueryProtocol, Received, Request, Requests, Token},
     exchange::{self, Context, Query, QueryProtocol, Received, Request, Requests, Token, Transport},
-    responder::Datagrams,
     responder::{Client, Datagrams},
 };
 use rallypoint_wire::{

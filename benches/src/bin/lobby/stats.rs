@@ -36,6 +36,6 @@ mod tests {
     #[test]
     fn each_column_has_its_own_median() {
         assert_eq!(medians(&[vec![1.0, 9.0], vec![2.0, 7.0], vec![3.0, 8.0]]), [2.0, 8.0]);
-        assert_eq!(medians(&[]), []);
+        assert_eq!(medians(&[]), [0.0_f64; 0]);
     }
 }

@@ -83,7 +83,7 @@ fn players_that_do_not_fit_into_a_status_are_missing() {
     let reply = server.reply();
     assert_eq!(reply.missing, [MissingPart::Players { received, expected: Some(60) }]);
     assert_eq!(reply.info.players, Some(60));
-    assert_eq!(reply.info.player_list.unwrap().len(), received.into());
+    assert_eq!(reply.info.player_list.unwrap().len(), usize::from(received));
     // All of them fit.
     let complete = format!("\u{c}\n           Arena    q2dm1 {received}/64\n");
     let complete = [b"\xff\xff\xff\xffinfo".as_slice(), &complete.as_bytes()[1..]].concat();
