@@ -7,7 +7,10 @@
 
 use crate::delivery::drain;
 use rallypoint_machine::Machine;
-use rallypoint_session_proto::{Channel, ChannelIndex, ChannelMode, ChannelTable, Client, ClientConfig, ClientEvent, ConnectToken, Encryption, Endpoint, EndpointConfig, ONLY_CHANNEL, PlayerId, ServerEvent, StaticKey, TokenIssuer, TokenVerifier, WallClock};
+use rallypoint_session_proto::{
+    Channel, ChannelIndex, ChannelMode, ChannelTable, Client, ClientConfig, ClientEvent, ConnectToken, Encryption,
+    Endpoint, EndpointConfig, ONLY_CHANNEL, PlayerId, ServerEvent, StaticKey, TokenIssuer, TokenVerifier, WallClock,
+};
 use rallypoint_wire::session::channels::{RecordWriter, TableEntry};
 use std::{
     collections::BTreeSet,
@@ -236,7 +239,7 @@ impl HostileClient {
                 250.. => self.send_honest(),
                 245.. if self.hostile.is_closed() => self.hostile = hostile(self.now, self.seed ^ step[1]),
                 245.. => self.hostile.close(self.now),
-                _ => drop(self.hostile.send(self.now, &bytes)),
+                _ => drop(self.hostile.send(self.now, ONLY_CHANNEL, &bytes)),
             }
             self.exchange(wait);
             let stats = self.server.stats();

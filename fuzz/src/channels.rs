@@ -4,7 +4,10 @@
 
 use crate::delivery::drain;
 use rallypoint_machine::Machine;
-use rallypoint_session_proto::{Channel, ChannelIndex, ChannelMode, ChannelTable, Client, ClientConfig, Encryption, Endpoint, EndpointConfig, PlayerId, ServerEvent};
+use rallypoint_session_proto::{
+    Channel, ChannelIndex, ChannelMode, ChannelTable, Client, ClientConfig, Encryption, Endpoint, EndpointConfig,
+    ONLY_CHANNEL, PlayerId, ServerEvent,
+};
 use rallypoint_wire::session::channels::{ControlRecord, Record, RecordWriter, TableEntry, records};
 use std::{
     net::SocketAddr,
@@ -102,7 +105,7 @@ impl Network {
                 0 => {
                     let (payload, rest) = script.split_at(usize::from(d).min(script.len()));
                     script = rest;
-                    let _ = self.hostile.send(self.now, payload);
+                    let _ = self.hostile.send(self.now, ONLY_CHANNEL, payload);
                 }
                 1 => self.attack(|writer| writer.hello(&entries(), &[d; 3])),
                 2 | 3 => self.attack(|writer| writer.message(channel, sequence, &vec![d; usize::from(f)])),
@@ -147,7 +150,7 @@ impl Network {
     fn attack(&mut self, write: impl FnOnce(&mut RecordWriter) -> bool) {
         let mut writer = RecordWriter::new(484);
         if write(&mut writer) {
-            let _ = self.hostile.send(self.now, writer.finish());
+            let _ = self.hostile.send(self.now, ONLY_CHANNEL, writer.finish());
         }
     }
 

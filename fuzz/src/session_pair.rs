@@ -2,7 +2,10 @@
 //! order, each once; all of them if the network recovers while both sides hold the session; and all state is bounded.
 
 use rallypoint_machine::Machine;
-use rallypoint_session_proto::{Client, ClientConfig, ClientEvent, ConnectionConfig, Encryption, Endpoint, EndpointConfig, ONLY_CHANNEL, ServerEvent};
+use rallypoint_session_proto::{
+    Client, ClientConfig, ClientEvent, ConnectionConfig, Encryption, Endpoint, EndpointConfig, ONLY_CHANNEL,
+    ServerEvent,
+};
 use std::{
     collections::VecDeque,
     net::SocketAddr,

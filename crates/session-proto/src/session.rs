@@ -230,6 +230,15 @@ impl Session {
         }
     }
 
+    /// Appends a message to others of a stream that wait and fill no datagram together: nothing else changes with it.
+    #[inline]
+    pub fn join(&mut self, connection: &Connection, channel: ChannelIndex, message: &[u8]) -> bool {
+        match &mut self.carrier {
+            Carrier::Stream(stream) => matches!(self.state, State::Open) && stream.join(connection, channel, message),
+            Carrier::Messages | Carrier::Channels(_) => false,
+        }
+    }
+
     /// Sends a message, or queues it. What waits is handed over to the connection by [`fill`](Self::fill).
     #[inline(always)]
     pub fn queue(

@@ -32,6 +32,7 @@ impl Endpoint {
                 slot.update(player.index, ready, memory);
                 sent
             }
+            None if session.join(connection, channel, message) => Ok(MessageId::without_receipt(channel)),
             None => queue(now, slot, channel, OutgoingMessage::Borrowed(message), ready, memory),
         }
     }
@@ -92,10 +93,10 @@ impl Endpoint {
                 }
             };
             if is_left {
-                events.push_back(event.clone());
+                events.push_back(ServerEvent::Message(player));
             }
             if let Some(channel) = received {
-                return Some((event, channel));
+                return Some((ServerEvent::Message(player), channel));
             }
         }
     }

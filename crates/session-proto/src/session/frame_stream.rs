@@ -7,6 +7,9 @@ use crate::{
 };
 use std::time::Instant;
 
+/// Maximum number of bytes of the length of a message in a stream.
+const MAX_LENGTH_FIELD: usize = 4;
+
 /// The streams of one session.
 #[derive(Debug)]
 pub(super) struct FrameStream {
@@ -66,6 +69,17 @@ impl FrameStream {
 
     pub fn is_readable(&self) -> bool {
         self.reader.has_frame()
+    }
+
+    /// Appends a message to others that wait, if they fill no datagram together.
+    #[inline]
+    pub fn join(&mut self, connection: &Connection, channel: ChannelIndex, message: &[u8]) -> bool {
+        let pending = self.pending();
+        pending > 0
+            && pending + MAX_LENGTH_FIELD + message.len() < connection.max_message()
+            && channel == self.channel
+            && !message.is_empty()
+            && self.writer.write(message).is_ok()
     }
 
     /// Appends a message. What waits is handed over to the connection by [`fill`](Self::fill), or now if it is too much.
