@@ -79,10 +79,10 @@ pub fn rallypoint(encryption: Encryption, size: usize, packed: bool, count: u32)
 /// Messages on the first channel of sessions with this layer.
 fn session(layer: Layer, encryption: Encryption, size: usize, turn: u32, count: u32) -> Cost {
     let mut options = ServerOptions::new("bench").listen((Ipv4Addr::LOCALHOST, 0).into());
-    options.layer = layer.clone();
+    options.endpoint.layer = layer.clone();
     let mut server = PolledServer::bind(options).expect("a free port");
     let mut options = ClientOptions::new("bench", "bench").encryption(encryption);
-    options.layer = layer;
+    options.client.layer = layer;
     options.receive_buffer = 4 << 20;
     let mut client = PolledClient::connect(server.local_addrs()[0], options).expect("a socket");
     let player = join(&mut server, &mut client);

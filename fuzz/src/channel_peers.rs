@@ -8,9 +8,8 @@
 use crate::delivery::drain;
 use rallypoint_machine::Machine;
 use rallypoint_session_proto::{
-    Channel, ChannelClient, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServer, ChannelServerConfig,
-    ChannelTable, Client, ClientConfig, ClientEvent, ConnectToken, Encryption, Endpoint, EndpointConfig, PlayerId,
-    ServerEvent, StaticKey, TokenIssuer, TokenVerifier, WallClock,
+    Channel, ChannelIndex, ChannelMode, ChannelTable, Client, ClientConfig, ClientEvent, ConnectToken, Encryption,
+    Endpoint, EndpointConfig, ONLY_CHANNEL, PlayerId, ServerEvent, StaticKey, TokenIssuer, TokenVerifier, WallClock,
 };
 use rallypoint_wire::session::channels::{RecordWriter, TableEntry};
 use std::{
@@ -81,7 +80,7 @@ fn payload<'a>(step: [u8; 8], rest: &'a [u8], tokens: &[ConnectToken]) -> (Vec<u
 struct HostileServer {
     now: Instant,
     server: Endpoint,
-    client: ChannelClient,
+    client: Client,
     is_connected: bool,
     is_closing: bool,
     seed: u8,
@@ -92,14 +91,14 @@ impl HostileServer {
         let now = Instant::now();
         let mut server = EndpointConfig::for_game("tag+m1");
         server.static_key = Some(key());
-        let mut client = ChannelClientConfig::new("alice", "tag", table());
-        client.client.encryption = encryption(seed);
-        client.client.reconnect = seed & 16 != 0;
+        let mut client = ClientConfig::new("alice", "tag").channels(table());
+        client.encryption = encryption(seed);
+        client.reconnect = seed & 16 != 0;
         client.token = tokens().into_iter().next().filter(|_| encryption(seed) != Encryption::Plain);
         Self {
             now,
             server: Endpoint::new(server, [1; 32]).expect("the configuration is in range"),
-            client: ChannelClient::new(now, SERVER.into(), client, [2; 32]).expect("the configuration is in range"),
+            client: Client::new(now, SERVER.into(), client, [2; 32]).expect("the configuration is in range"),
             is_connected: false,
             is_closing: false,
             seed,
@@ -138,7 +137,7 @@ impl HostileServer {
     fn send(&mut self, payload: &[u8]) {
         let player = self.server.players().next();
         if let Some(player) = player {
-            let _ = self.server.send(self.now, player, payload);
+            let _ = self.server.send(self.now, player, ONLY_CHANNEL, payload);
         }
     }
 
@@ -181,7 +180,7 @@ impl HostileServer {
                 ClientEvent::LoginFailed(_) => assert!(!self.is_connected, "the login fails, but it has succeeded"),
                 _ => {}
             }
-            while let Some((channel, message)) = self.client.recv(self.now) {
+            while let Some((channel, message)) = self.client.recv() {
                 assert!(message.len() <= SIZE && channel.get() < 4);
             }
         }
@@ -190,8 +189,8 @@ impl HostileServer {
 
 struct HostileClient {
     now: Instant,
-    server: ChannelServer,
-    honest: ChannelClient,
+    server: Endpoint,
+    honest: Client,
     hostile: Client,
     tokens: Vec<ConnectToken>,
     seed: u8,
@@ -206,20 +205,20 @@ struct HostileClient {
 impl HostileClient {
     fn new(seed: u8) -> Self {
         let now = Instant::now();
-        let mut config = ChannelServerConfig::new("tag", table());
-        config.endpoint.static_key = Some(key());
-        config.endpoint.memory = MEMORY;
-        config.endpoint.max_players = 3;
+        let mut config = EndpointConfig::for_game("tag").channels(table());
+        config.static_key = Some(key());
+        config.memory = MEMORY;
+        config.max_players = 3;
         config.decides_logins = true;
         let clock = WallClock { at: now, unix_seconds: NOW };
         config.tokens = Some(TokenVerifier { issuer: issuer().public(), clock });
-        let mut client = ChannelClientConfig::new("alice", "tag", table());
-        client.client.encryption = Encryption::Pinned(key().public());
+        let mut client = ClientConfig::new("alice", "tag").channels(table());
+        client.encryption = Encryption::Pinned(key().public());
         client.token = issuer().issue(&key().public(), "alice", NOW + 3_600, b"honest").ok();
         Self {
             now,
-            server: ChannelServer::new(now, config, [1; 32]).expect("the configuration is in range"),
-            honest: ChannelClient::new(now, SERVER.into(), client, [2; 32]).expect("the configuration is in range"),
+            server: Endpoint::new(config, [1; 32]).expect("the configuration is in range"),
+            honest: Client::new(now, SERVER.into(), client, [2; 32]).expect("the configuration is in range"),
             hostile: hostile(now, seed),
             tokens: tokens(),
             seed,
@@ -240,7 +239,7 @@ impl HostileClient {
                 250.. => self.send_honest(),
                 245.. if self.hostile.is_closed() => self.hostile = hostile(self.now, self.seed ^ step[1]),
                 245.. => self.hostile.close(self.now),
-                _ => drop(self.hostile.send(self.now, &bytes)),
+                _ => drop(self.hostile.send(self.now, ONLY_CHANNEL, &bytes)),
             }
             self.exchange(wait);
             let stats = self.server.stats();
@@ -287,7 +286,7 @@ impl HostileClient {
 
     fn read(&mut self) {
         while self.honest.poll_event().is_some() {}
-        while self.honest.recv(self.now).is_some() {}
+        while self.honest.recv().is_some() {}
         while self.hostile.poll_event().is_some() {}
         while self.hostile.recv().is_some() {}
         while let Some(event) = self.server.poll_event() {
@@ -324,7 +323,7 @@ impl HostileClient {
     }
 
     fn recv(&mut self, player: PlayerId) {
-        while let Some((channel, message)) = self.server.recv(self.now, player) {
+        while let Some((channel, message)) = self.server.recv(player) {
             assert!(self.accepted.contains(&player), "a message of a player who is not accepted");
             assert!(message.len() <= SIZE && channel.get() < 4);
             if Some(player) == self.honest_player {

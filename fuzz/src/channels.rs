@@ -5,8 +5,8 @@
 use crate::delivery::drain;
 use rallypoint_machine::Machine;
 use rallypoint_session_proto::{
-    Channel, ChannelClient, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServer, ChannelServerConfig,
-    ChannelTable, Client, ClientConfig, Encryption, PlayerId, ServerEvent,
+    Channel, ChannelIndex, ChannelMode, ChannelTable, Client, ClientConfig, Encryption, Endpoint, EndpointConfig,
+    ONLY_CHANNEL, PlayerId, ServerEvent,
 };
 use rallypoint_wire::session::channels::{ControlRecord, Record, RecordWriter, TableEntry, records};
 use std::{
@@ -60,8 +60,8 @@ fn parse(payload: &[u8]) {
 
 struct Network {
     now: Instant,
-    server: ChannelServer,
-    honest: ChannelClient,
+    server: Endpoint,
+    honest: Client,
     hostile: Client,
     seed: u8,
     honest_player: Option<PlayerId>,
@@ -72,16 +72,16 @@ struct Network {
 impl Network {
     fn new(seed: u8) -> Self {
         let now = Instant::now();
-        let mut config = ChannelServerConfig::new("tag", table());
-        config.endpoint.memory = MEMORY;
-        config.endpoint.max_players = 3;
+        let mut config = EndpointConfig::for_game("tag").channels(table());
+        config.memory = MEMORY;
+        config.max_players = 3;
         config.plain_channel = ChannelIndex::new(0).filter(|_| seed & 4 != 0);
-        let mut client = ChannelClientConfig::new("alice", "tag", table());
-        client.client.encryption = Encryption::Plain;
+        let mut client = ClientConfig::new("alice", "tag").channels(table());
+        client.encryption = Encryption::Plain;
         Self {
             now,
-            server: ChannelServer::new(now, config, [1; 32]).expect("the configuration is in range"),
-            honest: ChannelClient::new(now, SERVER.into(), client, [2; 32]).expect("the configuration is in range"),
+            server: Endpoint::new(config, [1; 32]).expect("the configuration is in range"),
+            honest: Client::new(now, SERVER.into(), client, [2; 32]).expect("the configuration is in range"),
             hostile: hostile(now, seed),
             seed,
             honest_player: None,
@@ -105,7 +105,7 @@ impl Network {
                 0 => {
                     let (payload, rest) = script.split_at(usize::from(d).min(script.len()));
                     script = rest;
-                    let _ = self.hostile.send(self.now, payload);
+                    let _ = self.hostile.send(self.now, ONLY_CHANNEL, payload);
                 }
                 1 => self.attack(|writer| writer.hello(&entries(), &[d; 3])),
                 2 | 3 => self.attack(|writer| writer.message(channel, sequence, &vec![d; usize::from(f)])),
@@ -150,7 +150,7 @@ impl Network {
     fn attack(&mut self, write: impl FnOnce(&mut RecordWriter) -> bool) {
         let mut writer = RecordWriter::new(484);
         if write(&mut writer) {
-            let _ = self.hostile.send(self.now, writer.finish());
+            let _ = self.hostile.send(self.now, ONLY_CHANNEL, writer.finish());
         }
     }
 
@@ -185,14 +185,14 @@ impl Network {
 
     fn read(&mut self) {
         while self.honest.poll_event().is_some() {}
-        while self.honest.recv(self.now).is_some() {}
+        while self.honest.recv().is_some() {}
         while self.hostile.poll_event().is_some() {}
         while self.hostile.recv().is_some() {}
         while let Some(event) = self.server.poll_event() {
             match event {
                 ServerEvent::Connected(new) if new.username == "alice" => self.honest_player = Some(new.player),
                 ServerEvent::Message(player) => {
-                    while let Some((channel, message)) = self.server.recv(self.now, player) {
+                    while let Some((channel, message)) = self.server.recv(player) {
                         assert!(message.len() <= SIZE && channel.get() < 4);
                         if Some(player) == self.honest_player {
                             let expected = self.received.to_le_bytes().repeat(1 + self.received as usize % 300);

@@ -2,7 +2,7 @@
 //! more than a login may cause, and the messages of a player are delivered once and in order.
 
 use rallypoint_machine::Machine;
-use rallypoint_session_proto::{Endpoint, EndpointConfig, PlayerId, ServerEvent};
+use rallypoint_session_proto::{Endpoint, EndpointConfig, ONLY_CHANNEL, PlayerId, ServerEvent};
 use rallypoint_wire::session::{
     ClientData, Control, Grant, LoginSuccess, MessageNumber, NumberListBuf, Payload, ServerDatagram,
 };
@@ -61,7 +61,7 @@ pub fn run(data: &[u8]) {
             }
             9 => {
                 for player in &players {
-                    let _ = endpoint.send(now, *player, &[more; 60]);
+                    let _ = endpoint.send(now, *player, ONLY_CHANNEL, &[more; 60]);
                 }
             }
             10 => {
@@ -92,7 +92,7 @@ pub fn run(data: &[u8]) {
 
 fn read(endpoint: &mut Endpoint, player: PlayerId, delivered: &mut HashMap<PlayerId, u32>) {
     let next = delivered.entry(player).or_insert(1);
-    while let Some(message) = endpoint.recv(player) {
+    while let Some((_, message)) = endpoint.recv(player) {
         // Messages that the script made up of raw bytes have no valid number.
         assert_eq!(message, next.to_le_bytes(), "in order, once");
         *next += 1;

@@ -3,7 +3,8 @@
 
 use rallypoint_machine::Machine;
 use rallypoint_session_proto::{
-    Client, ClientConfig, ClientEvent, ConnectionConfig, Encryption, Endpoint, EndpointConfig, ServerEvent,
+    Client, ClientConfig, ClientEvent, ConnectionConfig, Encryption, Endpoint, EndpointConfig, ONLY_CHANNEL,
+    ServerEvent,
 };
 use std::{
     collections::VecDeque,
@@ -136,8 +137,8 @@ impl Pair {
         let message = self.sent[to].to_le_bytes();
         let player = self.server.players().next();
         let sent = match (to, player) {
-            (0, _) => self.client.send(self.now, &message).is_ok(),
-            (_, Some(player)) => self.server.send(self.now, player, &message).is_ok(),
+            (0, _) => self.client.send(self.now, ONLY_CHANNEL, &message).is_ok(),
+            (_, Some(player)) => self.server.send(self.now, player, ONLY_CHANNEL, &message).is_ok(),
             _ => false,
         };
         self.sent[to] += u32::from(sent);
@@ -191,12 +192,12 @@ impl Pair {
         if self.deaf {
             return;
         }
-        while let Some(message) = self.client.recv() {
+        while let Some((_, message)) = self.client.recv() {
             assert_eq!(message, self.heard[1].to_le_bytes(), "in order, once");
             self.heard[1] += 1;
         }
         let player = self.server.players().next();
-        while let Some(message) = player.and_then(|player| self.server.recv(player)) {
+        while let Some((_, message)) = player.and_then(|player| self.server.recv(player)) {
             assert_eq!(message, self.heard[0].to_le_bytes(), "in order, once");
             self.heard[0] += 1;
         }

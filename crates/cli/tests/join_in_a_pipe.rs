@@ -100,7 +100,7 @@ fn the_answer_to_the_last_command_is_shown() {
 fn pipe_hello_to(welcome: &str, answer: impl Fn(&[u8]) -> Option<&'static str>) -> (Option<i32>, String) {
     let home = tempfile::tempdir().unwrap();
     let mut options = ServerOptions::new("rallypoint-room").listen("127.0.0.1:0".parse().unwrap());
-    options.layer = Layer::Stream { max_message: 8_192, is_named: false };
+    options.endpoint.layer = Layer::Stream { max_message: 8_192, is_named: false };
     let mut server = options.bind_polled().unwrap();
     let bot = join(home.path(), server.local_addrs()[0], "bot", &[]);
     bot.write_line("hello");

@@ -39,7 +39,7 @@ fn s31_a_change_of_address_during_a_message_loses_nothing() {
 fn messages_of_a_hostile_server_are_sanitized() {
     let home = tempfile::tempdir().unwrap();
     let mut options = ServerOptions::new("rallypoint-room").listen("127.0.0.1:0".parse().unwrap());
-    options.layer = Layer::Stream { max_message: 8_192, is_named: false };
+    options.endpoint.layer = Layer::Stream { max_message: 8_192, is_named: false };
     let mut server = options.bind_polled().unwrap();
     let guest = join(home.path(), server.local_addrs()[0], "alice", &[]);
     let player = wait_for("a client connects", || {

@@ -103,7 +103,7 @@ pub unsafe extern "C" fn rp_client_connect(
         };
         // SAFETY: as above. Checked before there is a handle that could not be returned.
         unsafe { output::write(client, 0) }?;
-        let has_channels = matches!(options.layer, Layer::Channels(_));
+        let has_channels = matches!(options.client.layer, Layer::Channels(_));
         let client_object =
             Client { client: PolledClient::connect(server, options)?, has_channels, pending: PendingEvent::default() };
         let handle = CLIENTS.insert(client_object)?;
@@ -139,13 +139,13 @@ unsafe fn options(config: &rp_client_config) -> Result<ClientOptions, Failure> {
     };
     let mut options = ClientOptions::from(client);
     // SAFETY: as above.
-    (options.layer, options.token) = unsafe {
+    (options.client.layer, options.client.token) = unsafe {
         (
             layer(config.max_stream_message, config.channels, config.channel_count)?,
             channels::token(config.token, config.token_length)?,
         )
     };
-    if options.token.is_some() && !matches!(options.layer, Layer::Channels(_)) {
+    if options.client.token.is_some() && !matches!(options.client.layer, Layer::Channels(_)) {
         return Err(Failure::argument("a token needs channels"));
     }
     Ok(options)

@@ -94,7 +94,7 @@ pub unsafe extern "C" fn rp_server_bind(config: *const rp_server_config, server:
             options(&arguments::config(config)?)?
         };
         let object = Server {
-            has_channels: matches!(options.layer, Layer::Channels(_)),
+            has_channels: matches!(options.endpoint.layer, Layer::Channels(_)),
             server: PolledServer::bind(options)?,
             players: PlayerTable::new(),
             token_data: HashMap::new(),
@@ -141,19 +141,23 @@ unsafe fn options(config: &rp_server_config) -> Result<ServerOptions, Failure> {
         options.listen = items(listen).map(parse).collect::<Result<_, _>>()?;
     }
     // SAFETY: as above.
-    (options.layer, options.token_issuer) = unsafe {
+    let (layer, token_key) = unsafe {
         (
             layer(config.max_stream_message, config.channels, config.channel_count)?,
             channels::token_key(config.token_key),
         )
     };
-    let needs_channels = options.token_issuer.is_some() || config.decides_logins != 0 || config.plain_channel != 0;
-    if needs_channels && !matches!(options.layer, Layer::Channels(_)) {
+    options.endpoint.layer = layer;
+    let needs_channels = token_key.is_some() || config.decides_logins != 0 || config.plain_channel != 0;
+    if needs_channels && !matches!(options.endpoint.layer, Layer::Channels(_)) {
         return Err(Failure::argument("token_key, decides_logins and plain_channel need channels"));
     }
-    options.decides_logins = config.decides_logins != 0;
-    options.plain_channel = config.plain_channel.checked_sub(1).map(channels::index).transpose()?;
-    Ok(options)
+    options.endpoint.decides_logins = config.decides_logins != 0;
+    options.endpoint.plain_channel = config.plain_channel.checked_sub(1).map(channels::index).transpose()?;
+    Ok(match token_key {
+        Some(key) => options.tokens(key),
+        None => options,
+    })
 }
 
 /// Receives datagrams, handles timers, and sends what is due. Call it once per frame. Any thread, one at a time.

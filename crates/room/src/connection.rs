@@ -41,7 +41,7 @@ impl RoomConnection {
         match Client::connect(addrs, options.clone()).await {
             // A plain server does not run a game of that name (S18).
             Err(ConnectError::Login(LoginError::Refused(why))) if !is_transient(&why) => {
-                options.layer = Layer::Stream { max_message: MAX_MESSAGE, is_named: false };
+                options.client.layer = Layer::Stream { max_message: MAX_MESSAGE, is_named: false };
                 Ok(Self { client: Client::connect(addrs, options).await?, has_presence: false })
             }
             result => Ok(Self { client: result?, has_presence: true }),

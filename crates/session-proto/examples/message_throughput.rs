@@ -3,7 +3,9 @@
 //! `cargo run --release -p rallypoint-session-proto --example message_throughput`
 
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_session_proto::{Client, ClientConfig, ConnectionStats, Encryption, Endpoint, EndpointConfig};
+use rallypoint_session_proto::{
+    Client, ClientConfig, ConnectionStats, Encryption, Endpoint, EndpointConfig, ONLY_CHANNEL,
+};
 use std::{
     net::SocketAddr,
     time::{Duration, Instant},
@@ -37,7 +39,7 @@ fn run(
     let start = Instant::now();
     while received < count {
         let player = server.players().next();
-        while sent < count && player.is_some_and(|player| server.send(now, player, &message).is_ok()) {
+        while sent < count && player.is_some_and(|player| server.send(now, player, ONLY_CHANNEL, &message).is_ok()) {
             sent += 1;
         }
         while let Some(transmit) = server.poll_transmit(now, &mut out) {

@@ -7,22 +7,19 @@
 //! *Droppable* messages are those of sequenced and expiring channels, which are called droppable channels.
 //!
 //! ```text
-//! ChannelClient, ChannelServer      wrap a Client and an Endpoint, and have the same five calls
-//!        │
-//!   ChannelSession                  one session: the agreement on the table, a sender and a receiver
+//!   Session                         what a client or a player's slot has beside its connection
+//!     │
+//!   ChannelSession                  both directions of one session, and the agreement on the table
 //!     │        │
 //!  Sender   Receiver                queues, priorities, packing │ reassembly, order, newest wins
 //! ```
 
-mod client;
 mod droppable_limit;
 mod droppable_traffic;
 mod fault;
 mod message_store;
 mod newest_payloads;
 mod payload_source;
-mod plain_session;
-mod player_session;
 mod priority_group;
 mod rate_limit;
 mod reassembly;
@@ -32,17 +29,19 @@ mod reliable_limit;
 mod replies;
 mod send_channel;
 mod sender;
-mod server;
 mod session;
-mod session_table;
 mod table;
 mod token;
 
-pub use client::{ChannelClient, ChannelClientConfig};
 pub use fault::ChannelFault;
 pub use send_channel::MessageId;
-pub use server::{ChannelServer, ChannelServerConfig, LoginRequest};
 pub use table::{Channel, ChannelMode, ChannelTable, ChannelTableError};
 pub use token::{ConnectToken, TokenClaims, TokenError, TokenIssuer, TokenKey, TokenVerifier, WallClock};
+
+pub(crate) use message_store::OutgoingMessage;
+pub(crate) use payload_source::PayloadSource;
+pub(crate) use receiver::Next;
+pub(crate) use send_channel::ENTRY as QUEUE_ENTRY;
+pub(crate) use session::{ChannelSession, parse_hello, send_hello};
 
 pub use rallypoint_wire::session::channels::ChannelIndex;

@@ -2,15 +2,19 @@
 
 mod backoff;
 mod login;
+mod messages;
 
 use crate::{
-    ClientConfig, ClientEvent, Connection, DisconnectReason, LoginError, SendError, SessionConfigError,
-    connection::{ConnectionEvent, CopyBudget, ReceiveBuffer},
+    ClientConfig, ClientEvent, Connection, DisconnectReason, LoginError, SessionConfigError, SessionMachine,
+    channels::{parse_hello, send_hello},
+    connection::{ConnectionEvent, CopyBudget, Side},
     reason,
     rng::SecretRng,
+    session::{Session, Unread},
 };
 use backoff::Backoff;
 use login::{LoginAttempt, MAX_LOGIN_RETRY, REFUSAL_DELAY};
+use messages::collect_receipts;
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_wire::session::{Control, ServerDatagram};
 use std::{
@@ -27,10 +31,11 @@ const MAX_EVENTS: usize = 64;
 /// Maximum number of ended sessions whose messages are kept until they are read.
 const MAX_UNREAD_SESSIONS: usize = 2;
 
-/// The client side of a session.
+/// The client side of a session, which carries what [`ClientConfig::layer`] says.
 ///
 /// * Getters: [`connection`](Self::connection), [`is_connected`](Self::is_connected), [`is_closed`](Self::is_closed),
-///   [`undelivered`](Self::undelivered), [`session_count`](Self::session_count), [`server`](Self::server).
+///   [`is_delivered`](Self::is_delivered), [`undelivered`](Self::undelivered), [`server`](Self::server),
+///   [`has_room`](Self::has_room).
 /// * In: [`handle_datagram`](Machine::handle_datagram), [`handle_timeout`](Machine::handle_timeout).
 /// * Commands: [`send`](Self::send), [`recv`](Self::recv), [`close`](Self::close).
 /// * Out: after each call in and each command, drain [`poll_transmit`](Machine::poll_transmit), then
@@ -62,10 +67,11 @@ pub struct Client {
     rng: SecretRng,
     state: State,
     events: VecDeque<ClientEvent>,
-    /// Whether [`ClientEvent::Message`] waits to be polled.
+    /// Whether [`ClientEvent::Message`] and [`ClientEvent::Writable`] wait to be polled.
     has_message_event: bool,
+    has_writable_event: bool,
     /// The messages of each ended session whose [`ClientEvent::Disconnected`] waits to be polled (W51).
-    unread: VecDeque<Option<ReceiveBuffer>>,
+    unread: VecDeque<Option<Unread>>,
     /// Whether [`ClientEvent::Message`] was raised again for the oldest ended session.
     has_raised_unread: bool,
     copies: CopyBudget,
@@ -75,18 +81,27 @@ pub struct Client {
     is_closing: bool,
     /// Number of undelivered messages of earlier sessions.
     undelivered: usize,
+    /// An earlier session ended while messages were waiting to be sent.
+    has_lost_messages: bool,
     backoff: Backoff,
     /// When the current session, or the last one, started.
     connected_at: Instant,
-    session_count: u64,
 }
 
 enum State {
     LoggingIn(Box<LoginAttempt>),
-    Connected(Box<Connection>),
+    Connected(Box<Connected>),
     /// The next login is tried at this time.
     WaitingToReconnect(Instant),
     Closed,
+}
+
+/// A session with the server.
+struct Connected {
+    connection: Connection,
+    session: Session,
+    /// Whether [`ClientEvent::Connected`] was raised.
+    is_reported: bool,
 }
 
 impl Client {
@@ -100,9 +115,10 @@ impl Client {
         config: ClientConfig,
         mut seed: [u8; 32],
     ) -> Result<Self, SessionConfigError> {
-        config.validate()?;
         let rng = SecretRng::new(seed);
         seed.zeroize();
+        let config = config.below_layer();
+        config.validate()?;
         let mut client = Self {
             config,
             server,
@@ -110,6 +126,7 @@ impl Client {
             state: State::Closed,
             events: VecDeque::new(),
             has_message_event: false,
+            has_writable_event: false,
             unread: VecDeque::new(),
             has_raised_unread: false,
             copies: CopyBudget::default(),
@@ -117,9 +134,9 @@ impl Client {
             receive_delay: None,
             is_closing: false,
             undelivered: 0,
+            has_lost_messages: false,
             backoff: Backoff::default(),
             connected_at: now,
-            session_count: 0,
         };
         client.log_in(now);
         Ok(client)
@@ -129,13 +146,18 @@ impl Client {
     #[must_use]
     #[inline]
     pub fn connection(&self) -> Option<&Connection> {
-        if let State::Connected(connection) = &self.state { Some(connection) } else { None }
+        self.connected().map(|own| &own.connection)
+    }
+
+    #[inline]
+    fn connected(&self) -> Option<&Connected> {
+        if let State::Connected(own) = &self.state { Some(own) } else { None }
     }
 
     /// Whether messages can be sent.
     #[must_use]
     pub fn is_connected(&self) -> bool {
-        self.connection().is_some()
+        self.connected().is_some_and(|own| own.session.is_open())
     }
 
     /// Whether the client is closed for good: when the pending events are polled, there will be no further ones.
@@ -151,11 +173,12 @@ impl Client {
         self.undelivered + self.connection().map_or(0, Connection::undelivered)
     }
 
-    /// Number of sessions so far, the current one included: it changes when the client has logged in again, before the events
-    /// that report it are polled.
+    /// Whether the server has acknowledged every message, in this session and in earlier ones. Messages of channels that were
+    /// replaced or have expired do not count.
     #[must_use]
-    pub fn session_count(&self) -> u64 {
-        self.session_count
+    pub fn is_delivered(&self) -> bool {
+        let is_sent = self.connected().is_none_or(|own| own.session.is_sent());
+        is_sent && !self.has_lost_messages && self.undelivered() == 0
     }
 
     /// The server's address.
@@ -164,102 +187,32 @@ impl Client {
         self.server
     }
 
-    /// Sends a message to the server, reliably.
-    ///
-    /// # Errors
-    /// If the message does not fit into a datagram, there is no connection, or the window is full.
-    pub fn send(&mut self, now: Instant, message: &[u8]) -> Result<(), SendError> {
-        match &mut self.state {
-            State::Connected(connection) => connection.send(now, message, usize::MAX),
-            State::LoggingIn(_) | State::WaitingToReconnect(_) => Err(SendError::NotConnected),
-            State::Closed => Err(SendError::Closed),
-        }
+    /// Whether events may wait to be polled. A message may turn out to be incomplete.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        let is_end_held = matches!(self.events.front(), Some(ClientEvent::Disconnected(_)))
+            && self.has_raised_unread
+            && self.is_unread_readable();
+        !self.events.is_empty() && !is_end_held
     }
 
-    /// The next message. Its bytes stay valid until the next call. After the end of a session, the messages that are left can
-    /// still be read; [`ClientEvent::Disconnected`] follows the last one, and then the next session.
-    pub fn recv(&mut self) -> Option<&[u8]> {
-        if let Some(unread) = self.unread.front_mut() {
-            return unread.as_mut()?.read();
-        }
-        let State::Connected(connection) = &mut self.state else { return None };
-        connection.reopen_window();
-        connection.recv()
-    }
-
-    /// The message that [`recv`](Self::recv) returned last.
-    pub(crate) fn last_received(&self) -> &[u8] {
-        match (self.unread.front(), &self.state) {
-            (Some(unread), _) => unread.as_ref().map_or(&[], ReceiveBuffer::last_read),
-            (None, State::Connected(connection)) => connection.last_received(),
-            (None, _) => &[],
-        }
-    }
-
-    /// Whether the next message may be one of an earlier session.
-    #[inline]
-    pub(crate) fn has_unread(&self) -> bool {
-        !self.unread.is_empty()
-    }
-
-    /// Ends the session: delivers the messages that are left, then sends a disconnect. A login is abandoned.
+    /// Ends the session: sends the messages that are left, then disconnects. A login is abandoned.
     pub fn close(&mut self, now: Instant) {
-        self.is_closing = true;
-        match &mut self.state {
-            State::Connected(connection) => connection.close(now, ""),
-            State::LoggingIn(_) | State::WaitingToReconnect(_) => self.state = State::Closed,
-            State::Closed => {}
-        }
-    }
-
-    /// Prepares [`close`](Self::close) for a caller that still has messages to hand over, and calls it after the last one. The
-    /// session ends 2 s from now at the latest (S28), and the client does not log in again, whatever ends the session before.
-    pub fn begin_close(&mut self, now: Instant) {
-        self.is_closing = true;
-        match &mut self.state {
-            State::Connected(connection) => connection.begin_close(now, ""),
-            State::LoggingIn(_) | State::WaitingToReconnect(_) => self.state = State::Closed,
-            State::Closed => {}
-        }
+        self.end(|own| own.session.close(now, &mut own.connection, ""));
     }
 
     /// Ends the session at once: sends a disconnect, and does not deliver the messages that are left.
     pub fn leave(&mut self, now: Instant) {
+        self.end(|own| own.connection.abort(now, DisconnectReason::Closed));
+    }
+
+    /// Ends the session, or abandons the login. The client does not log in again, whatever ends the session before.
+    fn end(&mut self, end: impl FnOnce(&mut Connected)) {
         self.is_closing = true;
         match &mut self.state {
-            State::Connected(connection) => connection.abort(now, DisconnectReason::Closed),
+            State::Connected(own) => end(own),
             State::LoggingIn(_) | State::WaitingToReconnect(_) => self.state = State::Closed,
             State::Closed => {}
-        }
-    }
-
-    /// Sets the interval at which the application reads datagrams, as a game loop does: a wait of up to one interval does not
-    /// indicate a queue on the path. Zero by default: every datagram is read when it arrives.
-    pub fn set_poll_interval(&mut self, interval: Duration) {
-        self.poll_interval = interval;
-        if let State::Connected(connection) = &mut self.state {
-            connection.set_poll_interval(interval);
-        }
-    }
-
-    /// Sets how long the datagrams that are handled next have waited to be read, so that the round-trip time in the statistics is
-    /// that of the path (W82). `None`, the default, if that is not known: then half the interval of
-    /// [`set_poll_interval`](Self::set_poll_interval) is assumed.
-    pub fn set_receive_delay(&mut self, delay: Option<Duration>) {
-        self.receive_delay = delay;
-    }
-
-    /// Mixes fresh entropy into the state from which secrets are drawn: a copy of an earlier state does not reveal what is
-    /// drawn from then on (W66). `rallypoint-session` calls it now and then.
-    pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
-        self.rng.mix(entropy);
-    }
-
-    /// Determines the bytes per second of the statistics, from what was sent and received since the last call. It is called about
-    /// once per second.
-    pub fn sample_throughput(&mut self, now: Instant) {
-        if let State::Connected(connection) = &mut self.state {
-            connection.sample_throughput(now);
         }
     }
 
@@ -268,59 +221,9 @@ impl Client {
         &self.rng
     }
 
-    /// [`poll_transmit`](Machine::poll_transmit), with a function that may hand messages over to the connection before.
-    #[inline(always)]
-    pub(crate) fn poll_transmit_with(
-        &mut self,
-        now: Instant,
-        out: &mut Vec<u8>,
-        fill: impl FnOnce(&mut Connection),
-    ) -> Option<Transmit> {
-        match &mut self.state {
-            State::LoggingIn(attempt) if now >= attempt.retry_at => {
-                attempt.last_sent = Some(now);
-                attempt.transmissions += 1;
-                attempt.retry_at = now + attempt.retry_delay;
-                attempt.retry_delay = (attempt.retry_delay * 3 / 2).min(MAX_LOGIN_RETRY);
-                out.extend_from_slice(&attempt.datagram);
-                Some(Transmit::one(self.server, attempt.datagram.len()))
-            }
-            State::Connected(connection) => {
-                if connection.has_source_work() {
-                    fill(connection);
-                }
-                let transmit = connection.poll_transmit(now, &mut self.copies, out);
-                if transmit.is_none() {
-                    self.collect_events(now);
-                }
-                transmit
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether events wait to be polled.
-    #[inline]
-    pub(crate) fn has_events(&self) -> bool {
-        !self.events.is_empty()
-    }
-
-    /// Polls [`ClientEvent::Message`], if that is the next event.
-    #[inline]
-    pub(crate) fn take_message_event(&mut self) -> bool {
-        let is_next =
-            self.has_message_event && self.events.pop_front_if(|event| *event == ClientEvent::Message).is_some();
-        self.has_message_event &= !is_next;
-        is_next
-    }
-
-    #[inline]
-    pub(crate) fn connection_mut(&mut self) -> Option<&mut Connection> {
-        if let State::Connected(connection) = &mut self.state { Some(connection) } else { None }
-    }
-
     fn handle_session_datagram(&mut self, now: Instant, length: usize, datagram: &ServerDatagram<'_>) {
-        let State::Connected(connection) = &mut self.state else { return };
+        let State::Connected(own) = &mut self.state else { return };
+        let connection = &mut own.connection;
         connection.count_received(length);
         match datagram {
             ServerDatagram::Data(data) => {
@@ -347,24 +250,61 @@ impl Client {
         self.collect_events(now);
     }
 
+    /// Starts the session over a new connection. With channels, the agreement on the table comes first.
+    fn start_session(&mut self, now: Instant, mut connection: Connection) {
+        let layer = &self.config.layer;
+        let session = Session::new(now, layer, Side::Client, &mut connection, self.config.connection.window);
+        if let Some(table) = layer.table() {
+            let token = self.config.token.as_ref().map_or(&[][..], |token| token.as_bytes());
+            send_hello(now, &mut connection, table, token);
+        }
+        let is_reported = session.is_open();
+        self.state = State::Connected(Box::new(Connected { connection, session, is_reported }));
+        self.connected_at = now;
+        if is_reported {
+            self.push_event(ClientEvent::Connected);
+        }
+    }
+
     /// Turns the events of the connection into events of the client.
     fn collect_events(&mut self, now: Instant) {
-        while let State::Connected(connection) = &mut self.state
-            && let Some(event) = connection.poll_event()
+        while let State::Connected(own) = &mut self.state
+            && let Some(event) = own.connection.poll_event()
         {
             match event {
-                ConnectionEvent::Readable if self.has_message_event => {}
-                ConnectionEvent::Readable => {
-                    self.has_message_event = true;
-                    self.events.push_back(ClientEvent::Message);
-                }
-                ConnectionEvent::Writable => self.push_event(ClientEvent::Writable),
+                ConnectionEvent::Readable if own.session.is_read() => self.raise_message(),
+                ConnectionEvent::Readable if own.session.is_awaiting_hello() => self.handle_hello(now),
+                ConnectionEvent::Readable => {}
+                // A queue above the connection has room or not.
+                ConnectionEvent::Writable if !own.session.is_plain() => {}
+                ConnectionEvent::Writable => self.raise_writable(),
+                ConnectionEvent::Closing if !own.is_reported => {}
                 ConnectionEvent::Closing => self.push_event(ClientEvent::Closing),
                 // A server does not move.
                 ConnectionEvent::AddressUnconfirmed => {}
                 ConnectionEvent::Closed(reason) => self.end_session(now, reason),
             }
         }
+    }
+
+    /// Reads the server's hello.
+    fn handle_hello(&mut self, now: Instant) {
+        let State::Connected(own) = &mut self.state else { return };
+        let Connected { connection, session, is_reported } = &mut **own;
+        let (Some(table), Some(payload)) = (self.config.layer.table(), connection.recv()) else { return };
+        match parse_hello(table, payload).map(|_| ()) {
+            Ok(()) => {
+                session.open(connection);
+                *is_reported = true;
+                self.push_event(ClientEvent::Connected);
+                self.raise_message();
+            }
+            Err(fault) => session.abort(now, connection, fault),
+        }
+    }
+
+    fn is_unread_readable(&self) -> bool {
+        self.unread.front().is_some_and(|unread| unread.as_ref().is_some_and(Unread::is_readable))
     }
 
     fn end_session(&mut self, now: Instant, reason: DisconnectReason) {
@@ -375,7 +315,9 @@ impl Client {
         };
         self.undelivered = self.undelivered();
         self.backoff.on_session_end(now.saturating_duration_since(self.connected_at));
-        let State::Connected(connection) = std::mem::replace(&mut self.state, State::Closed) else { return };
+        let State::Connected(own) = std::mem::replace(&mut self.state, State::Closed) else { return };
+        let Connected { connection, session, is_reported } = *own;
+        self.has_lost_messages |= !session.is_sent();
         // The messages of the next session have an event of their own.
         self.has_message_event = false;
         if is_unwanted && !self.is_closing {
@@ -385,12 +327,19 @@ impl Client {
         if self.events.len() >= MAX_EVENTS {
             return;
         }
+        if !is_reported && !self.is_closing {
+            // The server has never accepted the login.
+            self.events.push_back(ClientEvent::LoginFailed(match reason {
+                DisconnectReason::ClosedByPeer(text) => LoginError::Refused(text),
+                DisconnectReason::Channels(fault) => LoginError::Channels(fault),
+                _ => LoginError::TimedOut,
+            }));
+            return;
+        }
         // Messages of sessions long ago are dropped: the application evidently does not read them.
         let dropped = self.unread.len().saturating_sub(MAX_UNREAD_SESSIONS - 1);
         self.unread.iter_mut().take(dropped).for_each(|unread| *unread = None);
-        let is_ours = matches!(reason, DisconnectReason::Closed | DisconnectReason::Channels(_));
-        let is_unread = !is_ours && connection.is_readable();
-        self.unread.push_back(is_unread.then(|| connection.into_unread()));
+        self.unread.push_back(Unread::new(connection, session, &reason));
         self.events.push_back(ClientEvent::Disconnected(reason));
     }
 
@@ -444,8 +393,8 @@ impl Machine for Client {
                     self.push_event(ClientEvent::LoginFailed(error));
                 }
             }
-            State::Connected(connection) => {
-                connection.handle_timeout(now);
+            State::Connected(own) => {
+                own.connection.handle_timeout(now);
                 self.collect_events(now);
             }
             State::WaitingToReconnect(until) if now >= *until => self.log_in(now),
@@ -454,13 +403,37 @@ impl Machine for Client {
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        self.poll_transmit_with(now, out, |_| {})
+        match &mut self.state {
+            State::LoggingIn(attempt) if now >= attempt.retry_at => {
+                attempt.last_sent = Some(now);
+                attempt.transmissions += 1;
+                attempt.retry_at = now + attempt.retry_delay;
+                attempt.retry_delay = (attempt.retry_delay * 3 / 2).min(MAX_LOGIN_RETRY);
+                out.extend_from_slice(&attempt.datagram);
+                Some(Transmit::one(self.server, attempt.datagram.len()))
+            }
+            State::Connected(own) => {
+                let Connected { connection, session, .. } = &mut **own;
+                if connection.has_source_work() {
+                    session.fill(now, connection, usize::MAX);
+                }
+                let transmit = connection.poll_transmit(now, &mut self.copies, out);
+                if transmit.is_none() {
+                    if session.take_writable() {
+                        self.raise_writable();
+                    }
+                    self.collect_events(now);
+                }
+                transmit
+            }
+            _ => None,
+        }
     }
 
     fn poll_event(&mut self) -> Option<ClientEvent> {
         // The end of a session is reported when its messages are read.
         if matches!(self.events.front(), Some(ClientEvent::Disconnected(_))) {
-            if self.unread.front().is_some_and(|unread| unread.as_ref().is_some_and(ReceiveBuffer::is_readable)) {
+            if self.is_unread_readable() {
                 let is_raised = std::mem::replace(&mut self.has_raised_unread, true);
                 return (!is_raised).then_some(ClientEvent::Message);
             }
@@ -468,8 +441,16 @@ impl Machine for Client {
             self.has_raised_unread = false;
         }
         let event = self.events.pop_front()?;
-        if event == ClientEvent::Message {
-            self.has_message_event = false;
+        match event {
+            ClientEvent::Message => self.has_message_event = false,
+            ClientEvent::Writable => self.has_writable_event = false,
+            // Room for those that wait at the session.
+            ClientEvent::Receipt(_) => {
+                if let State::Connected(own) = &mut self.state {
+                    collect_receipts(&mut own.session, &mut self.events);
+                }
+            }
+            _ => {}
         }
         Some(event)
     }
@@ -480,9 +461,32 @@ impl Machine for Client {
                 let refusal = attempt.refusal.as_ref().map(|(at, _)| *at);
                 [Some(attempt.retry_at), Some(attempt.deadline), refusal].into_iter().flatten().min()
             }
-            State::Connected(connection) => connection.poll_timeout(),
+            State::Connected(own) => own.connection.poll_timeout(),
             State::WaitingToReconnect(until) => Some(*until),
             State::Closed => None,
+        }
+    }
+}
+
+impl SessionMachine for Client {
+    fn set_poll_interval(&mut self, interval: Duration) {
+        self.poll_interval = interval;
+        if let State::Connected(own) = &mut self.state {
+            own.connection.set_poll_interval(interval);
+        }
+    }
+
+    fn set_receive_delay(&mut self, delay: Option<Duration>) {
+        self.receive_delay = delay;
+    }
+
+    fn mix_entropy(&mut self, entropy: &[u8; 32]) {
+        self.rng.mix(entropy);
+    }
+
+    fn sample_throughput(&mut self, now: Instant) {
+        if let State::Connected(own) = &mut self.state {
+            own.connection.sample_throughput(now);
         }
     }
 }

@@ -1,8 +1,11 @@
 //! Settings, with their ranges and defaults.
 
-use crate::{Cipher, PublicKey, StaticKey};
+use crate::{
+    ChannelIndex, ChannelMode, ChannelTable, ChannelTableError, Cipher, ConnectToken, PublicKey, StaticKey, TokenError,
+    TokenVerifier,
+};
 use rallypoint_limit::{Budget, Rate};
-use rallypoint_wire::session::{MAX_LOGIN_TEXT, SlotIndex};
+use rallypoint_wire::session::{MAX_LOGIN_TEXT, STREAM_SUFFIX, SlotIndex, channels::GAME_SUFFIX};
 use std::{ops::RangeInclusive, time::Duration};
 
 /// Settings of a connection. Both sides of a game use the same window.
@@ -37,6 +40,25 @@ pub struct ConnectionConfig {
     /// The number of the first message, for tests of the end of the number range.
     #[doc(hidden)]
     pub first_number: u32,
+}
+
+/// What the sessions of a game carry, the same on both sides. A server refuses the login of a client that has another layer.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum Layer {
+    /// Messages that fit into a datagram each.
+    #[default]
+    Messages,
+    /// Messages that may be longer than a datagram, while small ones share datagrams (S33). They are delivered in order.
+    Stream {
+        /// Maximum length of a message in bytes. From 1 to 2^28 - 1.
+        max_message: usize,
+        /// Whether logins name the stream, so that a peer without one is refused (W118); false for a game whose protocol says that
+        /// its sessions are streams, as the one of rooms does.
+        is_named: bool,
+    },
+    /// Channels: each has its own order, reliability, priority and maximum size.
+    Channels(ChannelTable),
 }
 
 /// Which logins a server accepts (S20).
@@ -96,8 +118,20 @@ pub struct EndpointConfig {
     /// Maximum number of bytes of messages that are kept for all players together (S22); those that wait in the queues of channels
     /// may take a quarter of it (W124). From 1 MB to 64 GB; 256 MB by default.
     pub memory: usize,
-    /// Settings of each connection.
+    /// Settings of each connection. With channels `ordered` has no effect: each channel has its own order.
     pub connection: ConnectionConfig,
+    /// What the sessions carry. Messages by default.
+    pub layer: Layer,
+    /// Verifies the tokens of players, without which they may not join. It needs channels, and
+    /// [`static_key`](Self::static_key). None by default.
+    pub tokens: Option<TokenVerifier>,
+    /// Whether [`ServerEvent::LoginRequest`](crate::ServerEvent::LoginRequest) is raised for each player, and the application
+    /// decides. It needs channels. Off by default: every player is accepted whose table and token are valid.
+    pub decides_logins: bool,
+    /// The channel of players whose game does not name channels (W115), and who therefore have no other: reliable and
+    /// ordered, carried as a stream (S33), whether the game names that (W118) or not. None by default: such players are refused
+    /// (S18).
+    pub plain_channel: Option<ChannelIndex>,
 }
 
 /// How a client protects its session (S20). It never falls back to a weaker protection.
@@ -141,8 +175,12 @@ pub struct ClientConfig {
     /// Whether to log in again when the session ends without either side having closed it, and when a login is not answered
     /// or refused for a reason that can pass: the server is full, or the address has as many sessions as it may have (W50).
     pub reconnect: bool,
-    /// Settings of the connection.
+    /// Settings of the connection. With channels `ordered` has no effect: each channel has its own order.
     pub connection: ConnectionConfig,
+    /// What the session carries, as the server's. Messages by default.
+    pub layer: Layer,
+    /// The token of the game's account service, if the server requires one. It needs channels, and [`Encryption::Pinned`].
+    pub token: Option<ConnectToken>,
 }
 
 /// Why a configuration is not valid.
@@ -182,12 +220,27 @@ pub enum SessionConfigError {
         /// The name of the field.
         field: &'static str,
     },
+    /// The maximum length of a stream message is out of range.
+    #[error("the maximum length of a stream message is {length}: use 1 to 268435455")]
+    StreamLength {
+        /// The requested length in bytes.
+        length: usize,
+    },
+    /// A stream needs ordered delivery.
+    #[error("a stream needs messages in order: set `ordered`")]
+    UnorderedStream,
+    /// Tokens, decisions about logins and a channel for players without channels are parts of sessions with channels.
+    #[error("{setting} needs channels")]
+    NeedsChannels {
+        /// The name of the setting.
+        setting: &'static str,
+    },
     /// Connect tokens cannot be used with these settings.
     #[error(transparent)]
-    Token(crate::TokenError),
+    Token(TokenError),
     /// The channels cannot be used with these settings.
     #[error(transparent)]
-    Channels(#[from] crate::ChannelTableError),
+    Channels(#[from] ChannelTableError),
     /// A budget is invalid.
     #[error("{field}: {error}")]
     Budget {
@@ -237,7 +290,17 @@ impl EndpointConfig {
             query_total: bytes(128_000, 256_000),
             memory: 256 << 20,
             connection: ConnectionConfig::default(),
+            layer: Layer::default(),
+            tokens: None,
+            decides_logins: false,
+            plain_channel: None,
         }
+    }
+
+    /// The same settings with these channels.
+    #[must_use]
+    pub fn channels(self, table: ChannelTable) -> Self {
+        Self { layer: Layer::Channels(table), ..self }
     }
 
     /// Checks that every field is in range.
@@ -259,7 +322,71 @@ impl EndpointConfig {
                 rate.validate().map_err(|error| SessionConfigError::Budget { field, error })?;
             }
         }
-        self.connection.validate()
+        self.connection.validate()?;
+        self.layer.validate(&self.connection)?;
+        self.layer.check_setting("tokens", self.tokens.is_some())?;
+        self.layer.check_setting("decides_logins", self.decides_logins)?;
+        self.layer.check_setting("plain_channel", self.plain_channel.is_some())?;
+        if self.tokens.is_some() && self.static_key.is_none() {
+            return Err(SessionConfigError::Token(TokenError::NotPinned));
+        }
+        match (&self.layer, self.plain_channel) {
+            (Layer::Channels(table), Some(channel))
+                if table.get(channel).is_none_or(|known| known.mode != ChannelMode::ReliableOrdered) =>
+            {
+                Err(ChannelTableError::Plain(channel.get()).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The settings that connections and logins have below the layer.
+    pub(crate) fn below_layer(mut self) -> Self {
+        let named = |suffix| self.games.iter().map(move |game| format!("{game}{suffix}"));
+        let mut games: Vec<String> = named(self.layer.game_suffix()).collect();
+        if self.plain_channel.is_some() {
+            games.extend(named(STREAM_SUFFIX).chain(named("")));
+        }
+        self.games = games;
+        // The hello comes first: from then on, messages are delivered on arrival.
+        self.connection.ordered |= self.layer.table().is_some();
+        self
+    }
+}
+
+impl Layer {
+    /// What ends the game of a login (S18, W118).
+    pub(crate) fn game_suffix(&self) -> &'static str {
+        match self {
+            Self::Channels(_) => GAME_SUFFIX,
+            Self::Stream { is_named: true, .. } => STREAM_SUFFIX,
+            Self::Messages | Self::Stream { .. } => "",
+        }
+    }
+
+    /// The channels, if there are any.
+    pub(crate) fn table(&self) -> Option<&ChannelTable> {
+        if let Self::Channels(table) = self { Some(table) } else { None }
+    }
+
+    /// Whether messages of a channel expire, so that the time at which they are sent matters.
+    #[inline]
+    pub(crate) fn is_expiring(&self, channel: ChannelIndex) -> bool {
+        matches!(self, Self::Channels(table) if table.is_expiring(channel))
+    }
+
+    fn validate(&self, connection: &ConnectionConfig) -> Result<(), SessionConfigError> {
+        match *self {
+            Self::Stream { max_message: length, .. } if !(1..1 << 28).contains(&length) => {
+                Err(SessionConfigError::StreamLength { length })
+            }
+            Self::Stream { .. } if !connection.ordered => Err(SessionConfigError::UnorderedStream),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_setting(&self, setting: &'static str, is_set: bool) -> Result<(), SessionConfigError> {
+        if is_set && self.table().is_none() { Err(SessionConfigError::NeedsChannels { setting }) } else { Ok(()) }
     }
 }
 
@@ -274,7 +401,23 @@ impl ClientConfig {
             login_timeout: Duration::from_secs(5),
             reconnect: false,
             connection: ConnectionConfig::default(),
+            layer: Layer::default(),
+            token: None,
         }
+    }
+
+    /// The same settings with these channels, the same as the server's.
+    #[must_use]
+    pub fn channels(self, table: ChannelTable) -> Self {
+        Self { layer: Layer::Channels(table), ..self }
+    }
+
+    /// The settings that the connection and the login have below the layer.
+    pub(crate) fn below_layer(mut self) -> Self {
+        self.game.push_str(self.layer.game_suffix());
+        // The hello comes first: from then on, messages are delivered on arrival.
+        self.connection.ordered |= self.layer.table().is_some();
+        self
     }
 
     /// Checks that every field is in range.
@@ -287,7 +430,13 @@ impl ClientConfig {
         }
         game("game", &self.game)?;
         duration("login_timeout", self.login_timeout, Duration::from_millis(500)..=Duration::from_secs(60))?;
-        self.connection.validate()
+        self.connection.validate()?;
+        self.layer.validate(&self.connection)?;
+        self.layer.check_setting("token", self.token.is_some())?;
+        if self.token.is_some() && !matches!(self.encryption, Encryption::Pinned(_)) {
+            return Err(SessionConfigError::Token(TokenError::NotPinned));
+        }
+        Ok(())
     }
 }
 

@@ -406,12 +406,7 @@ impl Connection {
         self.receive.buffer.read()
     }
 
-    /// The message that [`recv`](Self::recv) returned last.
-    pub(crate) fn last_received(&self) -> &[u8] {
-        self.receive.buffer.last_read()
-    }
-
-    /// The same without its first bytes.
+    /// The message that [`recv`](Self::recv) returned last, without its first bytes.
     #[inline]
     pub(crate) fn last_received_from(&self, start: usize) -> &[u8] {
         self.receive.buffer.last_read_from(start)

@@ -1,5 +1,6 @@
 //! The server side of one socket.
 
+mod acceptance;
 mod address_claims;
 mod address_table;
 mod attempt_table;
@@ -11,6 +12,7 @@ mod login;
 mod login_admission;
 mod login_cookies;
 mod message_memory;
+mod messages;
 mod queries;
 mod slot_allocator;
 mod slot_table;
@@ -19,8 +21,8 @@ mod stateless;
 pub use queries::QueryReplies;
 
 use crate::{
-    Connection, EndpointConfig, EndpointStats, PlayerId, SendError, ServerEvent, SessionConfigError,
-    connection::CopyBudget, deadline_queue::DeadlineQueue, rng::SecretRng,
+    ChannelIndex, Connection, EndpointConfig, EndpointStats, PlayerId, PublicKey, ServerEvent, SessionConfigError,
+    SessionMachine, StaticKey, TokenVerifier, connection::CopyBudget, deadline_queue::DeadlineQueue, rng::SecretRng,
 };
 use address_table::AddressTable;
 use dispatch::Data;
@@ -45,12 +47,14 @@ use zeroize::Zeroize;
 /// logins are not answered.
 const MAX_EVENTS: usize = 8 * SlotIndex::COUNT;
 
-/// The server side of one socket: queries, logins, and up to 255 players.
+/// The server side of one socket: queries, logins, and up to 255 players, whose sessions carry what
+/// [`EndpointConfig::layer`] says.
 ///
 /// * Getters: [`stats`](Self::stats), [`players`](Self::players), [`connection`](Self::connection),
-///   [`is_readable`](Self::is_readable).
+///   [`is_readable`](Self::is_readable), [`has_room`](Self::has_room).
 /// * In: [`handle_datagram`](Machine::handle_datagram), [`handle_timeout`](Machine::handle_timeout).
-/// * Commands: [`send`](Self::send), [`recv`](Self::recv), [`disconnect`](Self::disconnect),
+/// * Commands: [`send`](Self::send), [`broadcast`](Self::broadcast), [`recv`](Self::recv),
+///   [`accept_login`](Self::accept_login), [`disconnect`](Self::disconnect),
 ///   [`set_query_replies`](Self::set_query_replies).
 /// * Out: after each call in and each command, drain [`poll_transmit`](Machine::poll_transmit), then
 ///   [`poll_event`](Machine::poll_event), and then ask [`poll_timeout`](Machine::poll_timeout) for the next deadline. Several
@@ -77,6 +81,8 @@ const MAX_EVENTS: usize = 8 * SlotIndex::COUNT;
 /// ```
 pub struct Endpoint {
     config: EndpointConfig,
+    /// Verifies tokens for this server.
+    tokens: Option<(TokenVerifier, PublicKey)>,
     rng: SecretRng,
     slots: SlotTable,
     allocator: SlotAllocator,
@@ -93,6 +99,8 @@ pub struct Endpoint {
     poll_interval: Duration,
     receive_delay: Option<Duration>,
     memory: MessageMemory,
+    /// A message was read that a player expects a receipt or credit for.
+    has_replies: bool,
     stats: EndpointStats,
 }
 
@@ -102,10 +110,13 @@ impl Endpoint {
     /// # Errors
     /// If a field of the configuration is out of range.
     pub fn new(config: EndpointConfig, mut seed: [u8; 32]) -> Result<Self, SessionConfigError> {
-        config.validate()?;
         let mut rng = SecretRng::new(seed);
         seed.zeroize();
+        let config = config.below_layer();
+        config.validate()?;
+        let key = config.static_key.as_ref().map(StaticKey::public);
         Ok(Self {
+            tokens: config.tokens.zip(key),
             slots: SlotTable::new(config.max_players),
             allocator: SlotAllocator::new(config.max_players, config.max_per_address, rng.u64()),
             addresses: AddressTable::new([rng.u64(), rng.u64()]),
@@ -119,7 +130,8 @@ impl Endpoint {
             copies: CopyBudget::default(),
             poll_interval: Duration::ZERO,
             receive_delay: None,
-            memory: MessageMemory::new(config.memory),
+            memory: MessageMemory::new(config.memory, config.max_players),
+            has_replies: false,
             stats: EndpointStats::default(),
             rng,
             config,
@@ -139,9 +151,9 @@ impl Endpoint {
         }
     }
 
-    /// All players.
+    /// All players who are accepted.
     pub fn players(&self) -> impl Iterator<Item = PlayerId> {
-        self.slots.iter().map(PlayerSlot::player)
+        self.slots.iter().filter(|slot| slot.session.is_open()).map(PlayerSlot::player)
     }
 
     /// The connection of a player.
@@ -150,93 +162,75 @@ impl Endpoint {
         self.slots.of(player).map(|slot| &slot.connection)
     }
 
-    /// Sends a message to a player, reliably.
-    ///
-    /// # Errors
-    /// If the message does not fit into a datagram, the player does not exist, or the window is full.
-    pub fn send(&mut self, now: Instant, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
-        let sent = self.send_with(player, |connection, allowance| connection.send(now, message, allowance));
-        sent.unwrap_or(Err(SendError::UnknownPlayer))
-    }
-
-    /// Whether a message of a player can be read. That is possible after the end of the session as well, until
+    /// Whether a message of a player may be readable. That is possible after the end of the session as well, until
     /// [`ServerEvent::Disconnected`] is raised.
     #[must_use]
     pub fn is_readable(&self, player: PlayerId) -> bool {
-        self.connection(player).map_or_else(|| self.memory.departed.is_readable(player), Connection::is_readable)
-    }
-
-    /// The next message of a player. Its bytes stay valid until the next call. After the end of a session, the messages that
-    /// are left can still be read; the end is reported after the last one.
-    pub fn recv(&mut self, player: PlayerId) -> Option<&[u8]> {
-        let Self { slots, ready, memory, events, .. } = self;
-        if let Some(slot) = slots.of_mut(player) {
-            slot.prepare_read(player.index, ready, memory);
-            return slot.connection.recv();
+        match self.slots.of(player) {
+            Some(slot) => slot.connection.is_readable() || slot.session.is_readable(),
+            None => self.memory.departed.is_readable(player),
         }
-        let departed = &mut memory.departed;
-        departed.recv(player, |player, reason| events.push_back(ServerEvent::Disconnected(player, reason)))
     }
 
-    /// Calls a function that may read a message of a player who has a connection.
-    #[inline(always)]
-    pub(crate) fn read_with<R>(&mut self, player: PlayerId, read: impl FnOnce(&mut Connection) -> R) -> Option<R> {
-        let slot = self.slots.of_mut(player)?;
-        slot.prepare_read(player.index, &mut self.ready, &mut self.memory);
-        Some(read(&mut slot.connection))
+    /// Whether a player has a session, or messages that can be read after its end.
+    #[must_use]
+    pub fn is_active(&self, player: PlayerId) -> bool {
+        self.slots.of(player).is_some() || self.memory.departed.is_readable(player)
     }
 
-    /// The message that [`recv`](Self::recv) returned last, for the same player.
-    pub(crate) fn last_received(&self, player: PlayerId) -> &[u8] {
-        let connection = self.connection(player);
-        connection.map_or_else(|| self.memory.departed.last_received(player), Connection::last_received)
+    /// Whether there are sessions, of players who are accepted or not.
+    #[must_use]
+    pub fn has_sessions(&self) -> bool {
+        self.slots.player_count() > 0
     }
 
-    /// Ends a player's session: delivers the messages that are left, then sends a disconnect with this reason. Returns false
-    /// if the player does not exist.
+    /// Whether a player has channels; if not on a server that has them, it has only [`EndpointConfig::plain_channel`].
+    #[must_use]
+    pub fn has_channels(&self, player: PlayerId) -> bool {
+        self.slots.of(player).is_some_and(|slot| slot.session.has_channels())
+    }
+
+    /// Maximum length of a message to a player; with channels, whose table limits it, of one that fits into a datagram.
+    #[must_use]
+    pub fn max_message(&self, player: PlayerId) -> Option<usize> {
+        self.slots.of(player).map(|slot| slot.session.max_message(&slot.connection))
+    }
+
+    /// Whether messages of a channel expire: then the time at which they are sent matters. The others may be sent with the time at
+    /// which datagrams were last handled or polled.
+    #[must_use]
+    #[inline]
+    pub fn is_expiring(&self, channel: ChannelIndex) -> bool {
+        self.config.layer.is_expiring(channel)
+    }
+
+    /// Whether events wait to be polled. A message may turn out to be incomplete.
+    #[must_use]
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// Whether receipts or credits have to be sent to a player whose messages were read since the last call.
+    pub fn take_has_replies(&mut self) -> bool {
+        std::mem::take(&mut self.has_replies)
+    }
+
+    /// Ends a player's session: delivers the messages that are left, then sends a disconnect with this reason. That is also how a
+    /// [`ServerEvent::LoginRequest`] is refused. Returns false if the player does not exist.
     pub fn disconnect(&mut self, now: Instant, player: PlayerId, reason: &str) -> bool {
         let Some(slot) = self.slots.of_mut(player) else { return false };
-        slot.connection.close(now, reason);
-        self.update_slot(player.index);
+        slot.session.close(now, &mut slot.connection, reason);
+        slot.update(player.index, &mut self.ready, &mut self.memory);
         true
     }
 
-    /// Prepares [`disconnect`](Self::disconnect) for a caller that still has messages to hand over, and calls it after the last
-    /// one. The session ends with this reason 2 s from now at the latest (S28). Returns false if the player does not exist.
-    pub fn begin_disconnect(&mut self, now: Instant, player: PlayerId, reason: &str) -> bool {
-        let Some(slot) = self.slots.of_mut(player) else { return false };
-        slot.connection.begin_close(now, reason);
-        self.update_slot(player.index);
-        true
-    }
-
-    /// Sets the interval at which the application reads datagrams, as a game loop does: a wait of up to one interval does not
-    /// indicate a queue on the path. Zero by default: every datagram is read when it arrives.
-    pub fn set_poll_interval(&mut self, interval: Duration) {
-        // It is measured anew in every frame.
-        if interval.abs_diff(self.poll_interval) > Duration::from_millis(1) {
-            self.poll_interval = interval;
-            self.slots.iter_mut().for_each(|slot| slot.connection.set_poll_interval(interval));
+    /// Ends all sessions, also of players who are not accepted yet, as [`disconnect`](Self::disconnect) does one.
+    pub fn disconnect_all(&mut self, now: Instant, reason: &str) {
+        let players: Vec<PlayerId> = self.slots.iter().map(PlayerSlot::player).collect();
+        for player in players {
+            self.disconnect(now, player, reason);
         }
-    }
-
-    /// Sets how long the datagrams that are handled next have waited to be read, so that the round-trip time in the statistics is
-    /// that of the path (W82). `None`, the default, if that is not known: then half the interval of
-    /// [`set_poll_interval`](Self::set_poll_interval) is assumed.
-    pub fn set_receive_delay(&mut self, delay: Option<Duration>) {
-        self.receive_delay = delay;
-    }
-
-    /// Mixes fresh entropy into the state from which secrets are drawn: a copy of an earlier state does not reveal what is
-    /// drawn from then on (W66). `rallypoint-session` calls it now and then.
-    pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
-        self.rng.mix(entropy);
-    }
-
-    /// Determines the bytes per second of the statistics, from what was sent and received since the last call. It is called about
-    /// once per second.
-    pub fn sample_throughput(&mut self, now: Instant) {
-        self.slots.iter_mut().for_each(|slot| slot.connection.sample_throughput(now));
     }
 
     #[cfg(test)]
@@ -249,24 +243,22 @@ impl Endpoint {
         self.queries.set_replies(replies);
     }
 
-    /// [`poll_transmit`](Machine::poll_transmit), with a function that may hand messages over to a connection before it sends.
-    /// Its last argument is the number of bytes by which the memory may grow.
-    pub(crate) fn poll_transmit_with(
-        &mut self,
-        now: Instant,
-        out: &mut Vec<u8>,
-        mut fill: impl FnMut(PlayerId, &mut Connection, usize),
-    ) -> Option<Transmit> {
-        if let Some((to, bytes)) = self.stateless.pop() {
-            self.stats.unvalidated_bytes += bytes.len() as u64;
-            out.extend_from_slice(&bytes);
-            return Some(Transmit::one(to, bytes.len()));
-        }
+    /// The next datagrams of the players, in turn.
+    fn poll_slots(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         while let Some(index) = self.ready.pop_front() {
             let allowance = self.memory.allowance();
             let Some(slot) = self.slots.get_mut(index) else { continue };
             if slot.connection.has_source_work() {
-                fill(slot.player(), &mut slot.connection, allowance);
+                slot.session.fill(now, &mut slot.connection, allowance);
+                slot.count_queue(&mut self.memory);
+                if slot.session.take_writable() {
+                    slot.raise_writable(&mut self.events);
+                }
+                while self.events.len() < MAX_EVENTS
+                    && let Some(id) = slot.session.poll_receipt()
+                {
+                    self.events.push_back(ServerEvent::Receipt(slot.player(), id));
+                }
             }
             slot.count_memory(&mut self.memory);
             let transmit = slot.connection.poll_transmit(now, &mut self.copies, out);
@@ -284,48 +276,7 @@ impl Endpoint {
                 self.collect_events(now, index);
             }
         }
-        let (to, len) = self.queries.poll_transmit(out)?;
-        self.stats.unvalidated_bytes += len as u64;
-        Some(Transmit::one(to, len))
-    }
-
-    /// Whether events wait to be polled.
-    #[inline]
-    pub(crate) fn has_events(&self) -> bool {
-        !self.events.is_empty()
-    }
-
-    /// Sets the number of bytes that a layer above keeps: they count as memory of the endpoint.
-    pub(crate) fn set_reserved(&mut self, bytes: usize) {
-        self.memory.reserved = bytes;
-    }
-
-    /// Calls a function that may hand a message over to a player's connection. Its last argument is the number of bytes by which
-    /// the memory may grow.
-    #[inline]
-    pub(crate) fn send_with<R>(
-        &mut self,
-        player: PlayerId,
-        send: impl FnOnce(&mut Connection, usize) -> R,
-    ) -> Option<R> {
-        let allowance = self.memory.allowance();
-        let slot = self.slots.of_mut(player)?;
-        let result = send(&mut slot.connection, allowance);
-        slot.update(player.index, &mut self.ready, &mut self.memory);
-        Some(result)
-    }
-
-    /// Calls a function that changes a player's connection.
-    pub(crate) fn with_connection<R>(
-        &mut self,
-        now: Instant,
-        player: PlayerId,
-        f: impl FnOnce(&mut Connection) -> R,
-    ) -> Option<R> {
-        let result = f(&mut self.slots.of_mut(player)?.connection);
-        self.update_slot(player.index);
-        self.collect_events(now, player.index);
-        Some(result)
+        None
     }
 }
 
@@ -381,30 +332,53 @@ impl Machine for Endpoint {
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        self.poll_transmit_with(now, out, |_, _, _| {})
+        self.limit_unfinished(now);
+        if let Some((to, bytes)) = self.stateless.pop() {
+            self.stats.unvalidated_bytes += bytes.len() as u64;
+            out.extend_from_slice(&bytes);
+            return Some(Transmit::one(to, bytes.len()));
+        }
+        let transmit = self.poll_slots(now, out);
+        if transmit.is_some() {
+            return transmit;
+        }
+        self.report_queue_memory();
+        let (to, len) = self.queries.poll_transmit(out)?;
+        self.stats.unvalidated_bytes += len as u64;
+        Some(Transmit::one(to, len))
     }
 
     fn poll_event(&mut self) -> Option<ServerEvent> {
         let event = self.events.pop_front()?;
-        match event {
-            ServerEvent::Message(player) => {
-                if let Some(slot) = self.slots.of_mut(player) {
-                    slot.has_message_event = false;
-                }
-            }
-            ServerEvent::Writable(player) => {
-                if let Some(slot) = self.slots.of_mut(player) {
-                    slot.has_writable_event = false;
-                }
-            }
-            _ => {}
-        }
+        self.on_polled(&event);
         Some(event)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
         let connection = self.deadlines.first().map(|(at, _)| at);
         [connection, self.half_open.expires_at()].into_iter().flatten().min()
+    }
+}
+
+impl SessionMachine for Endpoint {
+    fn set_poll_interval(&mut self, interval: Duration) {
+        // It is measured anew in every frame.
+        if interval.abs_diff(self.poll_interval) > Duration::from_millis(1) {
+            self.poll_interval = interval;
+            self.slots.iter_mut().for_each(|slot| slot.connection.set_poll_interval(interval));
+        }
+    }
+
+    fn set_receive_delay(&mut self, delay: Option<Duration>) {
+        self.receive_delay = delay;
+    }
+
+    fn mix_entropy(&mut self, entropy: &[u8; 32]) {
+        self.rng.mix(entropy);
+    }
+
+    fn sample_throughput(&mut self, now: Instant) {
+        self.slots.iter_mut().for_each(|slot| slot.connection.sample_throughput(now));
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The crate `rallypoint-session` hands out the same events: there is no second vocabulary above this one.
 
-use crate::{DisconnectReason, LoginError, LoginRequest, MessageId};
+use crate::{DisconnectReason, LoginError, MessageId, TokenClaims};
 use rallypoint_wire::session::{SlotIndex, Uid};
 use std::{
     fmt,
@@ -12,20 +12,18 @@ use std::{
 
 /// An event of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ClientEvent {
-    /// The login succeeded.
+    /// The server has accepted the player, and the channels if there are any.
     Connected,
     /// A message arrived.
     ///
     /// [`Client`](crate::Client) raises it once for all messages that arrive before it is polled:
-    /// [`recv`](crate::Client::recv) takes them. The clients of `rallypoint-session` raise it for each message, together with
-    /// the message.
+    /// [`recv`](crate::Client::recv) takes them. [`Client::next_event`](crate::Client::next_event) returns it for each message,
+    /// together with the message.
     Message,
     /// There is room again after [`SendError::WouldBlock`](crate::SendError::WouldBlock).
     Writable,
-    /// The server's application has received a message of a channel with receipts. Only a
-    /// [`ChannelClient`](crate::ChannelClient) raises it.
+    /// The server's application has received a message of a channel with receipts.
     Receipt(MessageId),
     /// The server seems to have ended the session. The datagram that announces it may be forged: either
     /// [`Disconnected`](Self::Disconnected) follows, or the session continues (S28).
@@ -33,9 +31,9 @@ pub enum ClientEvent {
     /// The session has ended, and all its messages are read. With [`ClientConfig::reconnect`](crate::ClientConfig::reconnect)
     /// another login follows, unless one of the two sides closed the session.
     ///
-    /// It follows [`Connected`](Self::Connected), with one exception: a [`ChannelClient`](crate::ChannelClient) that is closed
-    /// while the server has not accepted its login has a session that ends as well. If it is not closed, the end of such a session
-    /// is reported as [`LoginFailed`](Self::LoginFailed).
+    /// It follows [`Connected`](Self::Connected), with one exception: a client with channels that is closed while the server has
+    /// not accepted its login has a session that ends as well. If it is not closed, the end of such a session is reported as
+    /// [`LoginFailed`](Self::LoginFailed).
     Disconnected(DisconnectReason),
     /// The login failed. With [`ClientConfig::reconnect`](crate::ClientConfig::reconnect) another one follows, if that can
     /// help: [`LoginError::is_transient`].
@@ -44,23 +42,21 @@ pub enum ClientEvent {
 
 /// An event of a server or of one of its players.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ServerEvent {
-    /// A player has logged in.
+    /// A player has logged in, and is accepted.
     Connected(NewPlayer),
     /// A message of this player arrived.
     ///
     /// [`Endpoint`](crate::Endpoint) raises it once for all messages that arrive before it is polled:
-    /// [`recv`](crate::Endpoint::recv) takes them. The servers of `rallypoint-session` raise it for each message, together
-    /// with the message.
+    /// [`recv`](crate::Endpoint::recv) takes them. [`Endpoint::next_event`](crate::Endpoint::next_event) returns it for each
+    /// message, together with the message.
     Message(PlayerId),
     /// There is room again after [`SendError::WouldBlock`](crate::SendError::WouldBlock).
     Writable(PlayerId),
-    /// A player wants to join: accept or refuse. Only a [`ChannelServer`](crate::ChannelServer) that asks for decisions
-    /// raises it.
+    /// A player wants to join: accept or refuse. Raised with
+    /// [`EndpointConfig::decides_logins`](crate::EndpointConfig::decides_logins).
     LoginRequest(LoginRequest),
-    /// The player's application has received a message of a channel with receipts. Only a
-    /// [`ChannelServer`](crate::ChannelServer) raises it.
+    /// The player's application has received a message of a channel with receipts.
     Receipt(PlayerId, MessageId),
     /// The player seems to have left. The datagram that announces it may be forged: either
     /// [`Disconnected`](Self::Disconnected) follows, or the session continues (S28).
@@ -84,6 +80,16 @@ pub struct NewPlayer {
     pub game: String,
     /// Whether the client has verified the server's static key: [`Encryption::Pinned`](crate::Encryption::Pinned).
     pub is_pinned: bool,
+}
+
+/// A player who wants to join.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LoginRequest {
+    /// The player, its name and game.
+    pub new: NewPlayer,
+    /// The claims of the player's token, if the server verifies tokens.
+    pub token: Option<TokenClaims>,
 }
 
 /// Identifies a player: a slot, and one of the sessions that use it over time.

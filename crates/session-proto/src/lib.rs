@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use rallypoint_machine::Machine;
-//! use rallypoint_session_proto::{Client, ClientConfig, Endpoint, EndpointConfig, ServerEvent};
+//! use rallypoint_session_proto::{Client, ClientConfig, Endpoint, EndpointConfig, ONLY_CHANNEL, ServerEvent};
 //! use std::time::Instant;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -26,13 +26,13 @@
 //! }
 //! let Some(ServerEvent::Connected(new)) = server.poll_event() else { panic!("no player connected") };
 //! assert_eq!(new.username, "alice");
-//! if let Err(error) = server.send(now, new.player, b"welcome") {
+//! if let Err(error) = server.send(now, new.player, ONLY_CHANNEL, b"welcome") {
 //!     println!("{}: {error}", new.username); // the player has left, or its window is full: the others are served all the same
 //! }
 //! while server.poll_transmit(now, &mut bytes).is_some() {
 //!     client.handle_datagram(now, server_addr, &std::mem::take(&mut bytes));
 //! }
-//! assert_eq!(client.recv(), Some(&b"welcome"[..]));
+//! assert_eq!(client.recv(), Some((ONLY_CHANNEL, &b"welcome"[..])));
 //! # Ok(())
 //! # }
 //! ```
@@ -53,22 +53,27 @@ mod reason;
 #[cfg(test)]
 mod recorded_sessions;
 mod rng;
+mod session;
+mod session_machine;
 mod stats;
 mod stream;
 
 pub use channels::{
-    Channel, ChannelClient, ChannelClientConfig, ChannelFault, ChannelIndex, ChannelMode, ChannelServer,
-    ChannelServerConfig, ChannelTable, ChannelTableError, ConnectToken, LoginRequest, MessageId, TokenClaims,
-    TokenError, TokenIssuer, TokenKey, TokenVerifier, WallClock,
+    Channel, ChannelFault, ChannelIndex, ChannelMode, ChannelTable, ChannelTableError, ConnectToken, MessageId,
+    TokenClaims, TokenError, TokenIssuer, TokenKey, TokenVerifier, WallClock,
 };
 pub use client::Client;
-pub use config::{ClientConfig, ConnectionConfig, Encryption, EncryptionPolicy, EndpointConfig, SessionConfigError};
+pub use config::{
+    ClientConfig, ConnectionConfig, Encryption, EncryptionPolicy, EndpointConfig, Layer, SessionConfigError,
+};
 pub use connection::Connection;
 pub use crypto::{Cipher, KeyError, PublicKey, StaticKey};
 pub use endpoint::{Endpoint, QueryReplies};
 pub use error::{DisconnectReason, LoginError, SendError};
-pub use event::{ClientEvent, NewPlayer, PlayerId, ServerEvent};
+pub use event::{ClientEvent, LoginRequest, NewPlayer, PlayerId, ServerEvent};
 pub use rallypoint_limit::{Budget, Rate};
 pub use rallypoint_wire::session::SlotIndex;
+pub use session::ONLY_CHANNEL;
+pub use session_machine::SessionMachine;
 pub use stats::{ConnectionStats, EndpointStats};
 pub use stream::{StreamError, StreamReader, StreamWriter};

@@ -1,7 +1,7 @@
 //! Whether a recorded session can be opened with the state of the generator of secrets (W66): tests of real sessions.
 
 use crate::{
-    Cipher, Client, ClientConfig, Encryption, Endpoint, EndpointConfig, StaticKey,
+    Cipher, Client, ClientConfig, Encryption, Endpoint, EndpointConfig, ONLY_CHANNEL, StaticKey,
     crypto::{self, Secret},
     rng::SecretRng,
 };
@@ -55,11 +55,11 @@ fn record(encryption: impl FnOnce(&StaticKey) -> Encryption) -> Session {
     server.handle_datagram(now, addr(3), &login);
     let success = datagrams(now, &mut server).remove(0);
     client.handle_datagram(now, addr(2), &success);
-    client.send(now, b"attack at dawn").unwrap();
+    client.send(now, ONLY_CHANNEL, b"attack at dawn").unwrap();
     let sent = datagrams(now, &mut client);
     sent.iter().for_each(|datagram| server.handle_datagram(now, addr(3), datagram));
     let player = server.players().next().expect("the player has joined");
-    let received: Vec<_> = std::iter::from_fn(|| server.recv(player).map(<[u8]>::to_vec)).collect();
+    let received: Vec<_> = std::iter::from_fn(|| server.recv(player).map(|(_, bytes)| bytes.to_vec())).collect();
     assert_eq!(received, [b"attack at dawn"]);
 
     let Ok(ServerDatagram::LoginSuccess(success)) = ServerDatagram::parse(&success) else { panic!("no success") };

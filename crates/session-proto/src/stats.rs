@@ -35,8 +35,7 @@ pub struct ConnectionStats {
     /// Bytes of all datagrams received.
     pub bytes_received: u64,
     /// Bytes of all datagrams sent per second, over the last second before
-    /// [`Client::sample_throughput`](crate::Client::sample_throughput) or
-    /// [`Endpoint::sample_throughput`](crate::Endpoint::sample_throughput) was called, as `rallypoint-session` does.
+    /// [`sample_throughput`](crate::SessionMachine::sample_throughput) was called, as `rallypoint-session` does.
     pub bytes_sent_per_second: u64,
     /// Bytes of all datagrams received per second, as [`bytes_sent_per_second`](Self::bytes_sent_per_second).
     pub bytes_received_per_second: u64,

@@ -81,12 +81,11 @@ impl StreamWriter {
     pub fn write(&mut self, frame: &[u8]) -> Result<(), StreamError> {
         let limit = self.max_frame;
         let length = frame.len();
-        let pending = self.pending();
         if length > limit {
             return Err(StreamError::TooLong { limit, length });
         }
-        if pending > 2 * limit {
-            return Err(StreamError::Full { pending });
+        if !self.has_room() {
+            return Err(StreamError::Full { pending: self.pending() });
         }
         self.bytes.reserve(4 + length);
         let mut rest = length;
@@ -104,6 +103,11 @@ impl StreamWriter {
     #[must_use]
     pub fn pending(&self) -> usize {
         self.bytes.len() - self.sent
+    }
+
+    /// Whether no more bytes wait than may do so when a frame is appended.
+    pub(crate) fn has_room(&self) -> bool {
+        self.pending() <= 2 * self.max_frame
     }
 
     /// Passes the waiting bytes to `send`, in messages of at most `size` bytes, until `send` fails. What it refuses is kept.
@@ -145,6 +149,11 @@ impl StreamReader {
     #[must_use]
     pub fn buffered(&self) -> usize {
         self.bytes.len() - self.read
+    }
+
+    /// Whether there is a complete frame.
+    pub(crate) fn has_frame(&self) -> bool {
+        matches!(self.header(), Ok(Some((header, length))) if self.buffered() >= header + length)
     }
 
     /// The next complete frame, if there is one.

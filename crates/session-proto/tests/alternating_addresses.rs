@@ -4,7 +4,7 @@ use crate::common;
 
 use common::*;
 use rallypoint_machine::Machine;
-use rallypoint_session_proto::{Client, Encryption, ServerEvent};
+use rallypoint_session_proto::{Client, Encryption, ONLY_CHANNEL, ServerEvent};
 use std::{net::SocketAddr, time::Instant};
 
 /// Bytes of the IP and UDP headers.
@@ -95,7 +95,7 @@ impl Alternating {
             self.client.handle_datagram(now, SERVER.into(), &bytes);
         }
         while self.client.poll_event().is_some() {}
-        while let Some(message) = self.client.recv() {
+        while let Some((_, message)) = self.client.recv() {
             self.received.push(number_of(message));
         }
     }
@@ -103,9 +103,9 @@ impl Alternating {
     /// Plays for a while: 60 messages per second each way.
     fn play(&mut self, first: u32, count: u32) {
         for number in first..first + count {
-            self.client.send(self.now, &numbered(number, 60)).unwrap();
+            self.client.send(self.now, ONLY_CHANNEL, &numbered(number, 60)).unwrap();
             let player = self.server.player();
-            self.server.endpoint.send(self.now, player, &numbered(number, 60)).unwrap();
+            self.server.endpoint.send(self.now, player, ONLY_CHANNEL, &numbered(number, 60)).unwrap();
             (0..16).for_each(|_| self.step());
         }
     }
@@ -162,9 +162,9 @@ fn w53_a_session_behind_a_nat_that_alternates_many_addresses_lives() {
             session.addrs = (1..=addrs).map(addr).collect();
             let count = 60 + 40_000 / interval;
             for number in 60..count {
-                let _ = session.client.send(session.now, &numbered(number, 60));
+                let _ = session.client.send(session.now, ONLY_CHANNEL, &numbered(number, 60));
                 let Some(player) = session.server.endpoint.players().next() else { break };
-                let _ = session.server.endpoint.send(session.now, player, &numbered(number, 60));
+                let _ = session.server.endpoint.send(session.now, player, ONLY_CHANNEL, &numbered(number, 60));
                 (0..interval).for_each(|_| session.step());
             }
             (0..1_000).for_each(|_| session.step());
@@ -192,7 +192,9 @@ fn download(encryption: Encryption, addrs: u16, choice: Choice) -> (u32, Alterna
     let mut next = 0;
     for _ in 0..60_000 {
         let Some(player) = session.server.endpoint.players().next() else { break };
-        while next < DOWNLOAD && session.server.endpoint.send(session.now, player, &numbered(next, 400)).is_ok() {
+        while next < DOWNLOAD
+            && session.server.endpoint.send(session.now, player, ONLY_CHANNEL, &numbered(next, 400)).is_ok()
+        {
             next += 1;
         }
         session.step();
@@ -261,8 +263,8 @@ fn w53_an_address_that_is_used_in_turn_is_no_amplifier() {
     for _ in 0..20_000 {
         // It receives nothing, so its session times out.
         let Some(player) = session.server.endpoint.players().next() else { break };
-        while session.server.endpoint.send(session.now, player, &numbered(0, 400)).is_ok() {}
-        let _ = session.client.send(session.now, &[1]);
+        while session.server.endpoint.send(session.now, player, ONLY_CHANNEL, &numbered(0, 400)).is_ok() {}
+        let _ = session.client.send(session.now, ONLY_CHANNEL, &[1]);
         session.to_client.clear();
         session.step();
     }
@@ -303,12 +305,12 @@ fn w53_a_session_behind_a_nat_that_alternates_hosts_lives() {
                 let mut sent = [0; 2];
                 for time in 0..25_000 {
                     if client_every > 0 && time % client_every == 0 {
-                        let _ = session.client.send(session.now, &numbered(sent[0], 60));
+                        let _ = session.client.send(session.now, ONLY_CHANNEL, &numbered(sent[0], 60));
                         sent[0] += 1;
                     }
                     let Some(player) = session.server.endpoint.players().next() else { break };
                     if server_every > 0 && time % server_every == 0 {
-                        let _ = session.server.endpoint.send(session.now, player, &numbered(sent[1], 60));
+                        let _ = session.server.endpoint.send(session.now, player, ONLY_CHANNEL, &numbered(sent[1], 60));
                         sent[1] += 1;
                     }
                     session.step();

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::*;
 use rallypoint_machine::Machine;
-use rallypoint_session_proto::{Client, DisconnectReason, Encryption};
+use rallypoint_session_proto::{Client, DisconnectReason, Encryption, ONLY_CHANNEL};
 use std::{
     collections::HashSet,
     net::SocketAddr,
@@ -60,7 +60,7 @@ impl Attack {
     fn send_all(&mut self) {
         for client in &mut self.clients {
             // Its session may have ended.
-            let _ = client.send(self.now, &[1]);
+            let _ = client.send(self.now, ONLY_CHANNEL, &[1]);
         }
     }
 
@@ -85,7 +85,7 @@ impl Attack {
         self.server.poll(self.now);
         let players: Vec<_> = self.server.endpoint.players().collect();
         for player in players {
-            let sends = (0..flood).map(|_| self.server.endpoint.send(self.now, player, &[7; 400]));
+            let sends = (0..flood).map(|_| self.server.endpoint.send(self.now, player, ONLY_CHANNEL, &[7; 400]));
             sends.take_while(Result::is_ok).for_each(drop);
         }
         while let Some(transmit) = self.server.poll_transmit(self.now, &mut datagram) {

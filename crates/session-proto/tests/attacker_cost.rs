@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{forge::*, *};
 use rallypoint_netsim::{Link, Rng, seeds};
-use rallypoint_session_proto::{Encryption, PlayerId};
+use rallypoint_session_proto::{Encryption, ONLY_CHANNEL, PlayerId};
 use std::{
     cell::RefCell,
     collections::{HashSet, VecDeque},
@@ -121,10 +121,12 @@ fn holes(seed: u64, target: Target, encryption: Encryption) -> f64 {
     while pair.net.now() < end {
         let message = vec![7; 1 + rng.below(400) as usize];
         match target {
-            Target::Server => pair.net.with(pair.client, |app, now| app.client.send(now, &message).is_ok()),
+            Target::Server => {
+                pair.net.with(pair.client, |app, now| app.client.send(now, ONLY_CHANNEL, &message).is_ok())
+            }
             Target::Client => pair.net.with(pair.server, |app, now| {
                 let player = app.endpoint.players().next();
-                player.is_some_and(|player| app.endpoint.send(now, player, &message).is_ok())
+                player.is_some_and(|player| app.endpoint.send(now, player, ONLY_CHANNEL, &message).is_ok())
             }),
         };
         pair.net.run_for(interval);

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{traffic::*, *};
 use rallypoint_netsim::{Link, Network, Node, NodeId};
-use rallypoint_session_proto::Encryption;
+use rallypoint_session_proto::{Encryption, ONLY_CHANNEL};
 
 const MBIT_16: u64 = 16_000_000;
 
@@ -55,7 +55,7 @@ fn s26_two_downloads_share_a_bottleneck() {
             // The second starts 2 s later.
             let players: Vec<_> = app.endpoint.players().take(if step < 40 { 1 } else { 2 }).collect();
             for player in players {
-                while app.endpoint.send(now, player, &[7; 400]).is_ok() {}
+                while app.endpoint.send(now, player, ONLY_CHANNEL, &[7; 400]).is_ok() {}
             }
         });
         net.run_for(ms(50));

@@ -6,8 +6,8 @@ use crate::common;
 use common::{channels::ChannelPair, *};
 use rallypoint_netsim::Link;
 use rallypoint_session_proto::{
-    Channel, ChannelClientConfig, ChannelMode, ChannelServerConfig, ChannelTable, ClientConfig, ClientEvent,
-    DisconnectReason, Encryption, PublicKey, TokenIssuer, TokenVerifier, WallClock,
+    Channel, ChannelMode, ChannelTable, ClientConfig, ClientEvent, DisconnectReason, Encryption, EndpointConfig,
+    ONLY_CHANNEL, PublicKey, TokenIssuer, TokenVerifier, WallClock,
 };
 use serde_json::Value;
 use std::time::Instant;
@@ -46,15 +46,15 @@ fn w110_sequences_of_payloads_are_delivered_and_refused_as_the_vectors_say() {
     for session in vectors()["sessions"].as_array().unwrap() {
         let name = &session["name"];
         let table = table(&session["table"]);
-        let server = ChannelServerConfig::new("tag", table.clone());
-        let other = ChannelClientConfig::new("alice", "tag", table);
+        let server = EndpointConfig::for_game("tag").channels(table.clone());
+        let other = ClientConfig::new("alice", "tag").channels(table);
         let mut pair = ChannelPair::start(1, Link::default().delay(ms(5)), server, other);
         let config = ClientConfig { encryption: Encryption::Plain, ..ClientConfig::new("bob", "tag+m1") };
         let app = ClientApp::new(pair.net.now(), SERVER.into(), config, 9);
         let client = pair.net.add(([10, 0, 9, 9], 999), app);
         pair.net.run_for(secs(1));
         for payload in session["to_server"].as_array().unwrap() {
-            pair.net.with(client, |app, now| app.client.send(now, &hex(payload))).unwrap();
+            pair.net.with(client, |app, now| app.client.send(now, ONLY_CHANNEL, &hex(payload))).unwrap();
             pair.net.run_for(ms(50));
         }
         pair.net.run_for(secs(2));

@@ -9,8 +9,8 @@ use common::{
 use rallypoint_machine::Machine;
 use rallypoint_netsim::Link;
 use rallypoint_session_proto::{
-    Channel, ChannelClientConfig, ChannelFault, ChannelMode, ChannelServerConfig, ChannelTable, ChannelTableError,
-    Client, ClientConfig, ClientEvent, DisconnectReason, Encryption, LoginError, ServerEvent,
+    Channel, ChannelFault, ChannelMode, ChannelTable, ChannelTableError, Client, ClientConfig, ClientEvent,
+    DisconnectReason, Encryption, EndpointConfig, LoginError, ONLY_CHANNEL, ServerEvent,
 };
 
 fn link() -> Link {
@@ -56,8 +56,8 @@ fn w110_a_client_with_another_table_learns_which_channel_differs() {
         (vec![sequenced, first, first], 0),
     ] {
         let theirs = ChannelTable::new(channels).unwrap();
-        let server = ChannelServerConfig::new("tag", ours.clone());
-        let client = ChannelClientConfig::new("alice", "tag", theirs);
+        let server = EndpointConfig::for_game("tag").channels(ours.clone());
+        let client = ClientConfig::new("alice", "tag").channels(theirs);
         let mut pair = ChannelPair::start(2, link(), server, client);
         pair.net.run_for(secs(5));
         let text = ChannelFault::Table(different).to_string();
@@ -78,16 +78,16 @@ fn w110_priorities_rates_and_ages_are_the_senders_own() {
     for channel in &mut channels {
         *channel = Channel { priority: 9, rate: Some(5_000), max_age: secs(1), queue: 5_000, ..*channel };
     }
-    let server = ChannelServerConfig::new("tag", ours);
-    let client = ChannelClientConfig::new("alice", "tag", ChannelTable::new(channels).unwrap());
+    let server = EndpointConfig::for_game("tag").channels(ours);
+    let client = ClientConfig::new("alice", "tag").channels(ChannelTable::new(channels).unwrap());
     let mut pair = ChannelPair::start(3, link(), server, client);
     pair.wait_for_player();
 }
 
 #[test]
 fn w110_a_plain_client_and_a_server_with_channels_refuse_each_other() {
-    let server = ChannelServerConfig::new("tag", table(100));
-    let client = ChannelClientConfig::new("alice", "tag", table(100));
+    let server = EndpointConfig::for_game("tag").channels(table(100));
+    let client = ClientConfig::new("alice", "tag").channels(table(100));
     let mut pair = ChannelPair::start(4, link(), server, client.clone());
     let mut plain = Client::new(pair.net.now(), SERVER.into(), ClientConfig::new("bob", "tag"), [3; 32]).unwrap();
     let node = pair.net.add(([10, 0, 1, 2], 1000), {
@@ -110,14 +110,14 @@ fn w110_a_plain_client_and_a_server_with_channels_refuse_each_other() {
 #[test]
 fn w110_a_peer_without_a_hello_is_disconnected() {
     // A client that names the game of a server with channels and sends something else.
-    let server = ChannelServerConfig::new("tag", table(100));
-    let mut pair = ChannelPair::start(6, link(), server, ChannelClientConfig::new("alice", "tag", table(100)));
+    let server = EndpointConfig::for_game("tag").channels(table(100));
+    let mut pair = ChannelPair::start(6, link(), server, ClientConfig::new("alice", "tag").channels(table(100)));
     let node = pair.net.add(([10, 0, 1, 2], 1000), {
         let now = pair.net.now();
         ClientApp::new(now, SERVER.into(), ClientConfig::new("bob", "tag+m1"), 3)
     });
     pair.net.run_for(secs(1));
-    pair.net.with(node, |app, now| app.client.send(now, b"\x00\x00\x00hello")).unwrap();
+    pair.net.with(node, |app, now| app.client.send(now, ONLY_CHANNEL, b"\x00\x00\x00hello")).unwrap();
     pair.net.run_for(secs(5));
     let reason = DisconnectReason::ClosedByPeer("the first message is not a hello".into());
     assert!(pair.net.machine(node).has(&ClientEvent::Disconnected(reason)));
@@ -138,8 +138,8 @@ fn w110_a_peer_without_a_hello_is_disconnected() {
 
 #[test]
 fn w112_the_application_decides_who_may_join() {
-    let server = ChannelServerConfig { decides_logins: true, ..ChannelServerConfig::new("tag", table(100)) };
-    let client = ChannelClientConfig::new("alice", "tag", table(100));
+    let server = EndpointConfig { decides_logins: true, ..EndpointConfig::for_game("tag").channels(table(100)) };
+    let client = ClientConfig::new("alice", "tag").channels(table(100));
     for is_accepted in [true, false] {
         let mut pair = ChannelPair::start(7, link(), server.clone(), client.clone());
         pair.net.run_for(secs(1));
@@ -172,8 +172,8 @@ fn w112_the_application_decides_who_may_join() {
 
 #[test]
 fn w112_a_client_that_is_closed_before_it_is_accepted_reports_the_end_of_its_session() {
-    let server = ChannelServerConfig { decides_logins: true, ..ChannelServerConfig::new("tag", table(100)) };
-    let client = ChannelClientConfig::new("alice", "tag", table(100));
+    let server = EndpointConfig { decides_logins: true, ..EndpointConfig::for_game("tag").channels(table(100)) };
+    let client = ClientConfig::new("alice", "tag").channels(table(100));
     let mut pair = ChannelPair::start(8, link(), server, client);
     pair.net.run_for(secs(1));
     pair.net.with(pair.client, |app, now| app.client.close(now));

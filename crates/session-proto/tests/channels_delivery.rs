@@ -9,7 +9,7 @@ use common::{
 };
 use rallypoint_netsim::Link;
 use rallypoint_session_proto::{
-    Channel, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelTable, ClientEvent, DisconnectReason, SendError,
+    Channel, ChannelIndex, ChannelMode, ChannelTable, ClientConfig, ClientEvent, DisconnectReason, SendError,
     ServerEvent,
 };
 use std::sync::Arc;
@@ -130,7 +130,7 @@ fn w111_players_share_one_copy_of_a_broadcast() {
     let mut pair = ChannelPair::connect(1, link(), &table(60_000));
     let others: Vec<_> = (1..20_u8)
         .map(|number| {
-            let config = ChannelClientConfig::new("bob", "tag", table(60_000));
+            let config = ClientConfig::new("bob", "tag").channels(table(60_000));
             let app = ClientApp::new(pair.net.now(), config, number + 10);
             pair.net.add(([10, 0, 3, number], 1000), app)
         })
@@ -140,7 +140,9 @@ fn w111_players_share_one_copy_of_a_broadcast() {
     let copies = pair.net.with(pair.server, |app, now| {
         let players: Vec<_> = app.server.players().collect();
         assert_eq!(players.len(), 20);
-        app.server.broadcast(now, players, ORDERED, map.clone(), |player, error| panic!("{player:?}: {error}"));
+        app.server.broadcast(now, players, ORDERED, map.clone(), |player, sent| {
+            assert!(sent.is_ok(), "{player:?}: {sent:?}");
+        });
         Arc::strong_count(&map)
     });
     assert_eq!(copies, 1 + 20, "the bytes are shared");
@@ -238,9 +240,9 @@ fn what_was_sent_before_a_close_arrives() {
 #[test]
 fn a_client_that_reconnects_agrees_on_the_table_again() {
     let channels = table(1_000);
-    let server = rallypoint_session_proto::ChannelServerConfig::new("tag", channels.clone());
-    let mut config = ChannelClientConfig::new("alice", "tag", channels);
-    config.client.reconnect = true;
+    let server = rallypoint_session_proto::EndpointConfig::for_game("tag").channels(channels.clone());
+    let mut config = ClientConfig::new("alice", "tag").channels(channels);
+    config.reconnect = true;
     let mut pair = ChannelPair::start(1, link(), server, config);
     pair.wait_for_player();
     let (client, server) = (pair.client, pair.server);

@@ -7,9 +7,7 @@ use common::{
     *,
 };
 use rallypoint_netsim::Link;
-use rallypoint_session_proto::{
-    ChannelClientConfig, ChannelIndex, ChannelServerConfig, ConnectionStats, PlayerId, SendError,
-};
+use rallypoint_session_proto::{ChannelIndex, ClientConfig, ConnectionStats, EndpointConfig, PlayerId, SendError};
 
 /// Enough frames for small messages to be expected alone.
 const FRAMES: u32 = 100;
@@ -93,10 +91,10 @@ fn w111_an_expiring_message_without_a_queue_is_not_resent_when_it_is_late() {
 /// The queues of the others take all memory (W124): the next position is refused, and the last one is sent all the same.
 #[test]
 fn w111_a_refused_position_does_not_replace_one_that_was_handed_over() {
-    let mut server = ChannelServerConfig::new("tag", table(60_000));
-    server.endpoint.memory = 1 << 20;
-    server.endpoint.max_players = 64;
-    let client = ChannelClientConfig::new("alice", "tag", table(60_000));
+    let mut server = EndpointConfig::for_game("tag").channels(table(60_000));
+    server.memory = 1 << 20;
+    server.max_players = 64;
+    let client = ClientConfig::new("alice", "tag").channels(table(60_000));
     let mut pair = ChannelPair::start(1, Link::default().delay(ms(25)), server, client.clone());
     pair.wait_for_player();
     for n in 0..2 {

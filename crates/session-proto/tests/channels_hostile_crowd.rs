@@ -9,7 +9,7 @@ use common::{
     *,
 };
 use rallypoint_netsim::{Link, Rng};
-use rallypoint_session_proto::{ChannelClientConfig, ChannelIndex, ChannelServerConfig, ClientConfig};
+use rallypoint_session_proto::{ChannelIndex, ClientConfig, EndpointConfig, ONLY_CHANNEL};
 use rallypoint_wire::session::channels::{RecordWriter, TableEntry};
 use std::time::Duration;
 
@@ -63,9 +63,9 @@ fn records(rng: &mut Rng, next: &mut [u16; 4]) -> Vec<u8> {
 #[test]
 fn w112_a_crowd_of_hostile_players_takes_bounded_memory_and_disturbs_nobody() {
     const CROWD: u16 = 254;
-    let mut server = ChannelServerConfig::new("tag", table(SIZE));
-    server.endpoint.max_players = 255;
-    let client = ChannelClientConfig::new("alice", "tag", table(SIZE));
+    let mut server = EndpointConfig::for_game("tag").channels(table(SIZE));
+    server.max_players = 255;
+    let client = ClientConfig::new("alice", "tag").channels(table(SIZE));
     let mut pair = ChannelPair::start(1, Link::default().delay(ms(5)), server, client);
     pair.wait_for_player();
     let honest = pair.server().player();
@@ -87,7 +87,7 @@ fn w112_a_crowd_of_hostile_players_takes_bounded_memory_and_disturbs_nobody() {
         let mut writer = RecordWriter::new(464);
         assert!(writer.hello(&entries, &[]));
         let hello = writer.finish().to_vec();
-        let _ = pair.net.with(*node, |app, now| app.client.send(now, &hello));
+        let _ = pair.net.with(*node, |app, now| app.client.send(now, ONLY_CHANNEL, &hello));
     }
     pair.net.run_for(secs(1));
     let joined = pair.server().server.players().count();
@@ -107,7 +107,7 @@ fn w112_a_crowd_of_hostile_players_takes_bounded_memory_and_disturbs_nobody() {
         for (addr, node, next) in &mut crowd {
             if rng.chance(0.3) {
                 let payload = records(&mut rng, next);
-                let _ = pair.net.with(*node, |app, now| app.client.send(now, &payload));
+                let _ = pair.net.with(*node, |app, now| app.client.send(now, ONLY_CHANNEL, &payload));
             }
             if rng.chance(0.1) {
                 let first = frame.saturating_sub(rng.below(80) as u32);

@@ -8,8 +8,8 @@ use common::{
 };
 use rallypoint_netsim::{Link, Node, Rng};
 use rallypoint_session_proto::{
-    Channel, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServerConfig, ChannelTable, ClientConfig,
-    ClientEvent, DisconnectReason, PlayerId, SendError, ServerEvent,
+    Channel, ChannelIndex, ChannelMode, ChannelTable, ClientConfig, ClientEvent, DisconnectReason, EndpointConfig,
+    ONLY_CHANNEL, PlayerId, SendError, ServerEvent,
 };
 use rallypoint_wire::session::channels::{RecordWriter, TableEntry};
 
@@ -39,12 +39,12 @@ impl Attack {
 
     /// Before the hello.
     fn start_silent() -> Self {
-        Self::start_with(ChannelServerConfig::new("tag", table(SIZE)))
+        Self::start_with(EndpointConfig::for_game("tag").channels(table(SIZE)))
     }
 
     /// After a valid hello and two messages to a server whose application has not decided on the login yet.
     fn start_undecided() -> (Self, PlayerId) {
-        let server = ChannelServerConfig { decides_logins: true, ..ChannelServerConfig::new("tag", table(SIZE)) };
+        let server = EndpointConfig { decides_logins: true, ..EndpointConfig::for_game("tag").channels(table(SIZE)) };
         let mut attack = Self::start_with(server);
         attack.send(|writer| writer.hello(&entries(), &[]));
         for sequence in 0..2 {
@@ -61,8 +61,8 @@ impl Attack {
         (attack, attacker)
     }
 
-    fn start_with(server: ChannelServerConfig) -> Self {
-        let client = ChannelClientConfig::new("alice", "tag", table(SIZE));
+    fn start_with(server: EndpointConfig) -> Self {
+        let client = ClientConfig::new("alice", "tag").channels(table(SIZE));
         let mut pair = ChannelPair::start(1, Link::default().delay(ms(5)), server, client);
         let now = pair.net.now();
         let app = ClientApp::new(now, SERVER.into(), ClientConfig::new("mallory", "tag+m1"), 9);
@@ -86,9 +86,9 @@ impl Attack {
     }
 
     fn send_raw(&mut self, payload: &[u8]) {
-        let sent = self.pair.net.with(self.attacker, |app, now| app.client.send(now, payload));
+        let sent = self.pair.net.with(self.attacker, |app, now| app.client.send(now, ONLY_CHANNEL, payload));
         self.pair.net.run_for(ms(20));
-        assert!(matches!(sent, Ok(()) | Err(SendError::Closed)), "{sent:?}");
+        assert!(matches!(sent, Ok(_) | Err(SendError::Closed)), "{sent:?}");
     }
 
     /// Why the server has ended the session.
@@ -210,7 +210,7 @@ fn w112_unfinished_messages_take_bounded_memory() {
         let mut writer = RecordWriter::new(464);
         assert!(writer.fragment(ORDERED, sequence, 9, 10, &[7; FRAGMENT]));
         let payload = writer.finish().to_vec();
-        let result = attack.pair.net.with(attack.attacker, |app, now| app.client.send(now, &payload));
+        let result = attack.pair.net.with(attack.attacker, |app, now| app.client.send(now, ONLY_CHANNEL, &payload));
         attack.pair.net.run_for(ms(1));
         if result.is_err() {
             break;
@@ -313,7 +313,7 @@ fn w112_random_payloads_never_reach_another_player() {
         for _ in 0..20 {
             let length = 1 + rng.below(100) as usize;
             let payload: Vec<u8> = (0..length).map(|_| rng.below(256) as u8).collect();
-            let _ = attack.pair.net.with(attack.attacker, |app, now| app.client.send(now, &payload));
+            let _ = attack.pair.net.with(attack.attacker, |app, now| app.client.send(now, ONLY_CHANNEL, &payload));
             attack.pair.net.run_for(ms(2));
         }
         attack.pair.net.run_for(secs(1));
@@ -338,13 +338,13 @@ fn w112_messages_of_a_refused_player_never_reach_the_application() {
     let (mut attack, player) = Attack::start_undecided();
     attack.pair.net.with(attack.pair.server, |app, now| {
         assert!(app.server.disconnect(now, player, "not today"));
-        assert!(app.server.recv(now, player).is_none());
+        assert!(app.server.recv(player).is_none());
         assert_eq!(app.server.send(now, player, ORDERED, b"x"), Err(SendError::Closed));
     });
     // While the server still resends its disconnect.
     for sequence in 2..5 {
         attack.send(|writer| writer.message(ORDERED, sequence, b"refused"));
-        attack.pair.net.with(attack.pair.server, |app, now| assert!(app.server.recv(now, player).is_none()));
+        attack.pair.net.with(attack.pair.server, |app, _| assert!(app.server.recv(player).is_none()));
     }
     assert_eq!(attack.reason().as_deref(), Some("not today"));
     assert!(attack.pair.server().received.is_empty());

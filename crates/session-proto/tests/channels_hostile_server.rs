@@ -8,7 +8,7 @@ use common::{
 };
 use rallypoint_netsim::{Link, Network, Node};
 use rallypoint_session_proto::{
-    ChannelClientConfig, ChannelFault, ClientEvent, DisconnectReason, EndpointConfig, LoginError,
+    ChannelFault, ClientConfig, ClientEvent, DisconnectReason, EndpointConfig, LoginError, ONLY_CHANNEL,
 };
 use rallypoint_wire::session::channels::{RecordWriter, TableEntry};
 
@@ -29,7 +29,7 @@ impl Attack {
         let mut net = Network::new(1);
         net.set_default_link(Link::default().delay(ms(5)));
         let server = net.add(SERVER, ServerApp::new(EndpointConfig::for_game("tag+m1")));
-        let config = ChannelClientConfig::new("alice", "tag", table(SIZE));
+        let config = ClientConfig::new("alice", "tag").channels(table(SIZE));
         let client = net.add(CLIENT, channels::ClientApp::new(net.now(), config, 2));
         net.run_for(secs(1));
         Self { net, server, client }
@@ -38,7 +38,7 @@ impl Attack {
     fn send(&mut self, payload: &[u8]) {
         self.net.with(self.server, |app, now| {
             let player = app.endpoint.players().next().expect("a player");
-            app.endpoint.send(now, player, payload).unwrap();
+            app.endpoint.send(now, player, ONLY_CHANNEL, payload).unwrap();
         });
         self.net.run_for(ms(20));
     }

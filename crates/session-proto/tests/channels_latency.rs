@@ -4,9 +4,7 @@ use crate::common;
 
 use common::{channels::*, *};
 use rallypoint_netsim::Link;
-use rallypoint_session_proto::{
-    Channel, ChannelClientConfig, ChannelMode, ChannelServerConfig, ChannelTable, Encryption,
-};
+use rallypoint_session_proto::{Channel, ChannelMode, ChannelTable, ClientConfig, Encryption, EndpointConfig};
 use std::{
     ops::RangeInclusive,
     time::{Duration, Instant},
@@ -43,9 +41,9 @@ fn measure(seed: u64, has_bulk: bool, setup: Setup) -> Measured {
     let bulk = Channel { queue: 100_000, ..Channel::new(ChannelMode::ReliableOrdered, 1_000_000) };
     let table = ChannelTable::new(vec![bulk, bulk, Channel::new(ChannelMode::Sequenced, 100)]).unwrap();
     let link = Link::default().delay(rtt / 2).bottleneck(rate, 64_000).loss(loss);
-    let server = ChannelServerConfig::new("tag", table.clone());
-    let mut client = ChannelClientConfig::new("alice", "tag", table);
-    client.client.encryption = if is_encrypted { Encryption::Encrypted } else { Encryption::Plain };
+    let server = EndpointConfig::for_game("tag").channels(table.clone());
+    let mut client = ClientConfig::new("alice", "tag").channels(table);
+    client.encryption = if is_encrypted { Encryption::Encrypted } else { Encryption::Plain };
     let mut pair = ChannelPair::start(seed, link, server, client);
     pair.wait_for_player();
     let server = pair.server;

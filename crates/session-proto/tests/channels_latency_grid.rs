@@ -12,7 +12,8 @@ use common::{
 };
 use rallypoint_netsim::{Link, Network, Node, is_full};
 use rallypoint_session_proto::{
-    Channel, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServerConfig, ChannelTable, Encryption, SendError,
+    Channel, ChannelIndex, ChannelMode, ChannelTable, ClientConfig, Encryption, EndpointConfig, SendError,
+    SessionMachine,
 };
 use std::time::{Duration, Instant};
 
@@ -106,15 +107,15 @@ impl Sides {
         let table = ChannelTable::new(vec![bulk, Channel::new(cell.mode, 1_000)]).unwrap();
         let mut net = Network::new(seed);
         net.set_default_link(cell.link);
-        let mut config = ChannelServerConfig::new("tag", table.clone());
-        config.endpoint.connection.window = cell.window;
-        let mut app = ServerApp::new(net.now(), config);
+        let mut config = EndpointConfig::for_game("tag").channels(table.clone());
+        config.connection.window = cell.window;
+        let mut app = ServerApp::new(config);
         let frame = if cell.is_framed { SERVER_FRAME } else { Duration::ZERO };
         app.server.set_poll_interval(frame);
         let server = net.add(SERVER, Framed::new(net.now(), app, frame));
-        let mut config = ChannelClientConfig::new("alice", "tag", table);
-        config.client.encryption = if cell.is_encrypted { Encryption::Encrypted } else { Encryption::Plain };
-        config.client.connection.window = cell.window;
+        let mut config = ClientConfig::new("alice", "tag").channels(table);
+        config.encryption = if cell.is_encrypted { Encryption::Encrypted } else { Encryption::Plain };
+        config.connection.window = cell.window;
         let mut app = ClientApp::new(net.now(), config, 2);
         let frame = if cell.is_framed { INTERVAL } else { Duration::ZERO };
         app.client.set_poll_interval(frame);

@@ -9,16 +9,16 @@ use common::{
 };
 use rallypoint_netsim::{Link, Network, Node, NodeId};
 use rallypoint_session_proto::{
-    Channel, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServerConfig, ChannelTable, Encryption, PlayerId,
-    SendError, ServerEvent,
+    Channel, ChannelIndex, ChannelMode, ChannelTable, ClientConfig, Encryption, EndpointConfig, PlayerId, SendError,
+    ServerEvent,
 };
 use std::time::Duration;
 
 const MEMORY: usize = 16 << 20;
 
 fn client(net: &mut Network, number: u8) -> Node<ClientApp> {
-    let mut config = ChannelClientConfig::new(&number.to_string(), "tag", table(60_000));
-    config.client.encryption = Encryption::Plain;
+    let mut config = ClientConfig::new(&number.to_string(), "tag").channels(table(60_000));
+    config.encryption = Encryption::Plain;
     let app = ClientApp::new(net.now(), config, number);
     net.add(([10, 0, 1, number], 1_000), app)
 }
@@ -45,10 +45,10 @@ fn fill(app: &mut ServerApp, now: std::time::Instant, player: PlayerId) -> usize
 fn w124_the_queues_of_silent_players_take_bounded_memory_and_leave_room_for_others() {
     let mut net = Network::new(1);
     net.set_default_link(Link::default().delay(ms(5)));
-    let mut config = ChannelServerConfig::new("tag", table(60_000));
-    config.endpoint.memory = MEMORY;
-    config.endpoint.max_players = 255;
-    let server = net.add(SERVER, ServerApp::new(net.now(), config));
+    let mut config = EndpointConfig::for_game("tag").channels(table(60_000));
+    config.memory = MEMORY;
+    config.max_players = 255;
+    let server = net.add(SERVER, ServerApp::new(config));
     let live = client(&mut net, 255);
     let silent: Vec<Node<ClientApp>> = (1..255).map(|number| client(&mut net, number)).collect();
     net.run_for(secs(2));
@@ -104,16 +104,18 @@ fn w124_messages_without_bytes_fill_a_queue() {
 fn w124_a_broadcast_is_not_counted_for_each_player() {
     let mut net = Network::new(1);
     net.set_default_link(Link::default().delay(ms(5)));
-    let mut config = ChannelServerConfig::new("tag", table(60_000));
-    config.endpoint.memory = 4 << 20;
-    let server = net.add(SERVER, ServerApp::new(net.now(), config));
+    let mut config = EndpointConfig::for_game("tag").channels(table(60_000));
+    config.memory = 4 << 20;
+    let server = net.add(SERVER, ServerApp::new(config));
     let clients: Vec<Node<ClientApp>> = (1..=60).map(|number| client(&mut net, number)).collect();
     net.run_for(secs(2));
     // Counted for each player, this would be more than seven times the share of the queues.
     let refused = net.with(server, |app, now| {
         let players: Vec<PlayerId> = app.server.players().collect();
         let mut refused = 0;
-        app.server.broadcast(now, players, ORDERED, vec![9; 60_000], |_, _| refused += 1);
+        app.server.broadcast(now, players, ORDERED, vec![9; 60_000], |_, sent| {
+            refused += usize::from(sent.is_err());
+        });
         refused
     });
     assert_eq!(refused, 0);
@@ -123,12 +125,12 @@ fn w124_a_broadcast_is_not_counted_for_each_player() {
 
 /// Bytes per second of the datagrams of one side, whose application sends more than `send_rate` on a channel.
 fn wire_rate(channel: ChannelIndex, is_upload: bool, loss: f64, send_rate: Option<u32>) -> f64 {
-    let mut server = ChannelServerConfig::new("tag", table(5_000));
-    let mut client = ChannelClientConfig::new("alice", "tag", table(5_000));
+    let mut server = EndpointConfig::for_game("tag").channels(table(5_000));
+    let mut client = ClientConfig::new("alice", "tag").channels(table(5_000));
     if is_upload {
-        client.client.connection.send_rate = send_rate;
+        client.connection.send_rate = send_rate;
     } else {
-        server.endpoint.connection.send_rate = send_rate;
+        server.connection.send_rate = send_rate;
     }
     let mut pair = ChannelPair::start(1, Link::default().delay(ms(25)).loss(loss), server, client);
     pair.wait_for_player();
@@ -168,9 +170,9 @@ fn a_session_keeps_to_its_rate_in_every_mode_and_with_loss() {
 
 #[test]
 fn positions_are_early_in_a_session_with_a_rate() {
-    let mut server = ChannelServerConfig::new("tag", table(60_000));
-    server.endpoint.connection.send_rate = Some(50_000);
-    let client = ChannelClientConfig::new("alice", "tag", table(60_000));
+    let mut server = EndpointConfig::for_game("tag").channels(table(60_000));
+    server.connection.send_rate = Some(50_000);
+    let client = ClientConfig::new("alice", "tag").channels(table(60_000));
     let mut pair = ChannelPair::start(1, Link::default().delay(ms(25)), server, client);
     pair.wait_for_player();
     let mut sent_at = Vec::new();

@@ -8,8 +8,8 @@ use common::{
 };
 use rallypoint_netsim::{Link, Node};
 use rallypoint_session_proto::{
-    Channel, ChannelClientConfig, ChannelFault, ChannelMode, ChannelServerConfig, ChannelTable, ClientConfig,
-    DisconnectReason, ServerEvent,
+    Channel, ChannelFault, ChannelMode, ChannelTable, ClientConfig, DisconnectReason, EndpointConfig, ONLY_CHANNEL,
+    ServerEvent,
 };
 use rallypoint_wire::session::channels::{RecordWriter, TableEntry};
 
@@ -39,14 +39,14 @@ fn send(pair: &mut ChannelPair, from: Node<ClientApp>, write: impl FnOnce(&mut R
     let mut writer = RecordWriter::new(464);
     assert!(write(&mut writer));
     let payload = writer.finish().to_vec();
-    pair.net.with(from, |app, now| app.client.send(now, &payload)).is_ok()
+    pair.net.with(from, |app, now| app.client.send(now, ONLY_CHANNEL, &payload)).is_ok()
 }
 
 #[test]
 fn w116_the_player_whose_unfinished_messages_take_the_most_is_disconnected() {
-    let mut server = ChannelServerConfig::new("tag", table());
-    server.endpoint.memory = MEMORY;
-    let client = ChannelClientConfig::new("alice", "tag", table());
+    let mut server = EndpointConfig::for_game("tag").channels(table());
+    server.memory = MEMORY;
+    let client = ClientConfig::new("alice", "tag").channels(table());
     let mut pair = ChannelPair::start(1, Link::default().delay(ms(5)), server, client);
     pair.net.run_for(secs(1));
     let attackers = [1, 2, 3].map(|n| attacker(&mut pair, n));
@@ -76,8 +76,8 @@ fn w116_the_player_whose_unfinished_messages_take_the_most_is_disconnected() {
 
 #[test]
 fn w116_memory_is_free_again_when_messages_are_complete_or_their_player_has_left() {
-    let server = ChannelServerConfig::new("tag", table());
-    let client = ChannelClientConfig::new("alice", "tag", table());
+    let server = EndpointConfig::for_game("tag").channels(table());
+    let client = ClientConfig::new("alice", "tag").channels(table());
     let mut pair = ChannelPair::start(1, Link::default().delay(ms(5)), server, client);
     pair.net.run_for(secs(1));
     let attacker = attacker(&mut pair, 1);
@@ -97,9 +97,9 @@ fn w116_memory_is_free_again_when_messages_are_complete_or_their_player_has_left
 #[test]
 fn w116_a_player_who_has_timed_out_does_not_hold_memory_forever() {
     // Called in an order in which no event of the first player's end is handled before memory is needed.
-    let mut server = ChannelServerConfig::new("tag", table());
-    server.endpoint.memory = MEMORY;
-    let client = ChannelClientConfig::new("alice", "tag", table());
+    let mut server = EndpointConfig::for_game("tag").channels(table());
+    server.memory = MEMORY;
+    let client = ClientConfig::new("alice", "tag").channels(table());
     let mut pair = ChannelPair::start(1, Link::default().delay(ms(5)), server, client);
     pair.net.run_for(secs(1));
     let first = attacker(&mut pair, 1);

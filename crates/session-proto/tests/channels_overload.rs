@@ -8,7 +8,7 @@ use common::{
     ms, number_of, numbered, secs,
 };
 use rallypoint_netsim::{CubicReceiver, CubicSender, Link, Network, Node};
-use rallypoint_session_proto::{ChannelClientConfig, ChannelIndex, ChannelServerConfig, Connection, Encryption};
+use rallypoint_session_proto::{ChannelIndex, ClientConfig, Connection, Encryption, EndpointConfig};
 use std::time::Duration;
 
 const FRAME: Duration = Duration::from_micros(16_667);
@@ -33,11 +33,11 @@ fn measure(channel: ChannelIndex, players: u32, rate: u64, has_download: bool) -
     let mut net = Network::new(1);
     net.set_default_link(Link::default().delay(ms(25)));
     let bottleneck = net.add_bottleneck(rate, (rate / 80) as usize);
-    let server = net.add(SERVER, ServerApp::new(net.now(), ChannelServerConfig::new("tag", table(SIZE))));
+    let server = net.add(SERVER, ServerApp::new(EndpointConfig::for_game("tag").channels(table(SIZE))));
     let clients: Vec<Node<ClientApp>> = (0..players)
         .map(|number| {
-            let mut config = ChannelClientConfig::new(&number.to_string(), "tag", table(SIZE));
-            config.client.encryption = Encryption::Plain;
+            let mut config = ClientConfig::new(&number.to_string(), "tag").channels(table(SIZE));
+            config.encryption = Encryption::Plain;
             let app = ClientApp::new(net.now(), config, number as u8 + 2);
             let client = net.add(([10, 1, 0, number as u8], 1_000), app);
             net.pass_bottleneck(client, server, bottleneck);

@@ -9,8 +9,8 @@ use common::{
 };
 use rallypoint_netsim::{Link, Node, Rng};
 use rallypoint_session_proto::{
-    Channel, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServerConfig, ChannelTable, Encryption, MessageId,
-    PlayerId, ServerEvent,
+    Channel, ChannelIndex, ChannelMode, ChannelTable, ClientConfig, Encryption, EndpointConfig, MessageId, PlayerId,
+    ServerEvent,
 };
 use rallypoint_wire::session::{
     MAX_DATAGRAM, MAX_TO_CLIENT,
@@ -24,9 +24,9 @@ fn link() -> Link {
 
 #[test]
 fn w111_droppable_and_reliable_messages_never_share_a_payload() {
-    let server = ChannelServerConfig::new("tag", table(3_000));
-    let mut client = ChannelClientConfig::new("alice", "tag", table(3_000));
-    client.client.encryption = Encryption::Plain;
+    let server = EndpointConfig::for_game("tag").channels(table(3_000));
+    let mut client = ClientConfig::new("alice", "tag").channels(table(3_000));
+    client.encryption = Encryption::Plain;
     let mut pair = ChannelPair::start(1, link().loss(0.05).bottleneck(2_000_000, 30_000), server, client);
     pair.wait_for_player();
     let tap = Wiretap::attach(&mut pair.net);
@@ -163,7 +163,7 @@ fn w111_the_receipts_of_a_broadcast_name_its_messages() {
     let mut pair = ChannelPair::connect(1, link().loss(0.05), &channels);
     let others: Vec<Node<ClientApp>> = (1..5_u8)
         .map(|number| {
-            let config = ChannelClientConfig::new("bob", "tag", channels.clone());
+            let config = ClientConfig::new("bob", "tag").channels(channels.clone());
             let app = ClientApp::new(pair.net.now(), config, number + 10);
             pair.net.add(([10, 0, 3, number], 1000), app)
         })
@@ -179,7 +179,7 @@ fn w111_the_receipts_of_a_broadcast_name_its_messages() {
                 .send(now, players[0], ORDERED, &[round; 9])
                 .map(|id| sent.insert((players[0].index().get(), id)))
                 .unwrap();
-            app.server.broadcast_with(now, players.iter().copied(), ORDERED, message.clone(), |player, result| {
+            app.server.broadcast(now, players.iter().copied(), ORDERED, message.clone(), |player, result| {
                 assert!(sent.insert((player.index().get(), result.unwrap())));
             });
             assert_eq!(Arc::strong_count(&message), 1 + players.len(), "one copy of the bytes");

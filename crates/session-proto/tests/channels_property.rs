@@ -9,8 +9,8 @@ use common::{
 };
 use rallypoint_netsim::{Link, Network, Node, Rng, seeds};
 use rallypoint_session_proto::{
-    Channel, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServerConfig, ChannelTable, ClientEvent,
-    Connection, Encryption, MessageId, PlayerId, SendError, ServerEvent,
+    Channel, ChannelIndex, ChannelMode, ChannelTable, ClientConfig, ClientEvent, Connection, Encryption,
+    EndpointConfig, MessageId, PlayerId, SendError, ServerEvent,
 };
 use std::{
     collections::BTreeSet,
@@ -273,10 +273,10 @@ impl Run {
     fn start(seed: u64, encryption: &Encryption, window: usize, traffic: Traffic) -> Self {
         let mut rng = Rng::new(seed);
         let table = random_table(&mut rng);
-        let mut server = ChannelServerConfig::new("tag", table.clone());
-        let mut config = ChannelClientConfig::new("alice", "tag", table.clone());
-        config.client.encryption = encryption.clone();
-        for connection in [&mut server.endpoint.connection, &mut config.client.connection] {
+        let mut server = EndpointConfig::for_game("tag").channels(table.clone());
+        let mut config = ClientConfig::new("alice", "tag").channels(table.clone());
+        config.encryption = encryption.clone();
+        for connection in [&mut server.connection, &mut config.connection] {
             connection.window = window;
             connection.idle_timeout = secs(60);
         }
@@ -335,7 +335,7 @@ impl Run {
             0 if players.len() > 1 => {
                 let ids: Vec<PlayerId> = players.iter().map(|player| player.id).collect();
                 net.with(*server, |app, now| {
-                    app.server.broadcast_with(now, ids, channel, Arc::<[u8]>::from(message), |id, result| {
+                    app.server.broadcast(now, ids, channel, Arc::<[u8]>::from(message), |id, result| {
                         let player = players.iter_mut().find(|player| player.id == id).unwrap();
                         match result {
                             Ok(id) => player.to_client.sent[position].push(sent(now, id)),

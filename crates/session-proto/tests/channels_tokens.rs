@@ -8,8 +8,8 @@ use common::{
 };
 use rallypoint_netsim::Link;
 use rallypoint_session_proto::{
-    ChannelClient, ChannelClientConfig, ChannelServer, ChannelServerConfig, ClientEvent, ConnectToken, Encryption,
-    LoginError, PublicKey, ServerEvent, StaticKey, TokenError, TokenIssuer, TokenVerifier, WallClock,
+    Client, ClientConfig, ClientEvent, ConnectToken, Encryption, Endpoint, EndpointConfig, LoginError, PublicKey,
+    ServerEvent, StaticKey, TokenError, TokenIssuer, TokenVerifier, WallClock,
 };
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ const NOW: u64 = 1_800_000_000;
 
 struct Setup {
     issuer: TokenIssuer,
-    server: ChannelServerConfig,
+    server: EndpointConfig,
     key: PublicKey,
 }
 
@@ -26,8 +26,8 @@ fn setup() -> Setup {
     let issuer = TokenIssuer::from_seed([5; 32]).unwrap();
     let key = StaticKey::from_bytes([6; 32]).unwrap();
     let public = key.public();
-    let mut server = ChannelServerConfig::new("tag", table(100));
-    server.endpoint.static_key = Some(key);
+    let mut server = EndpointConfig::for_game("tag").channels(table(100));
+    server.static_key = Some(key);
     // The network of a test starts now.
     let clock = WallClock { at: Instant::now(), unix_seconds: NOW };
     server.tokens = Some(TokenVerifier { issuer: issuer.public(), clock });
@@ -37,8 +37,8 @@ fn setup() -> Setup {
 
 /// The reply to a client that logs in with this token.
 fn log_in(setup: &Setup, token: Option<ConnectToken>, encryption: Encryption) -> Result<Vec<u8>, String> {
-    let mut client = ChannelClientConfig::new("alice", "tag", table(100));
-    client.client.encryption = encryption;
+    let mut client = ClientConfig::new("alice", "tag").channels(table(100));
+    client.encryption = encryption;
     client.token = token;
     let mut pair = ChannelPair::start(1, Link::default().delay(ms(10)), setup.server.clone(), client);
     pair.net.run_for(secs(5));
@@ -102,15 +102,15 @@ fn w113_a_token_is_sent_only_to_a_server_that_is_verified() {
     let setup = setup();
     let token = setup.issuer.issue(&setup.key, "alice", NOW + 600, b"").unwrap();
     for encryption in [Encryption::Plain, Encryption::Encrypted] {
-        let mut config = ChannelClientConfig::new("alice", "tag", table(100));
-        config.client.encryption = encryption.clone();
+        let mut config = ClientConfig::new("alice", "tag").channels(table(100));
+        config.encryption = encryption.clone();
         config.token = Some(token.clone());
-        let error = ChannelClient::new(Instant::now(), SERVER.into(), config, [1; 32]).unwrap_err();
+        let error = Client::new(Instant::now(), SERVER.into(), config, [1; 32]).unwrap_err();
         assert_eq!(error.to_string(), "a connect token needs a session with a pinned server key");
         // A client that logs in without a pinned key is refused before its token is looked at.
         assert_eq!(log_in(&setup, None, encryption), Err(TokenError::NotPinned.to_string()));
     }
     let mut server = setup.server;
-    server.endpoint.static_key = None;
-    assert!(ChannelServer::new(Instant::now(), server, [1; 32]).is_err());
+    server.static_key = None;
+    assert!(Endpoint::new(server, [1; 32]).is_err());
 }

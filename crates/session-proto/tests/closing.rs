@@ -4,7 +4,7 @@ use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;
-use rallypoint_session_proto::{ClientEvent, DisconnectReason, Encryption, SendError, ServerEvent};
+use rallypoint_session_proto::{ClientEvent, DisconnectReason, Encryption, ONLY_CHANNEL, SendError, ServerEvent};
 
 const CLIENT_DISCONNECT: [u8; 5] = [0x8d, 0xef, 0x02, 0xd2, 0x00];
 
@@ -15,7 +15,7 @@ fn s28_a_client_that_closes_delivers_the_messages_that_are_left() {
         pair.client_send(&numbered(number, 400));
     }
     pair.net.with(pair.client, |app, now| app.client.close(now));
-    let refused = pair.net.with(pair.client, |app, now| app.client.send(now, b"late"));
+    let refused = pair.net.with(pair.client, |app, now| app.client.send(now, ONLY_CHANNEL, b"late"));
     assert_eq!(refused, Err(SendError::Closed));
     pair.net.run_for(secs(5));
     assert_eq!(pair.server_received().len(), 200);

@@ -9,8 +9,8 @@ use common::{
 use rallypoint_machine::Machine;
 use rallypoint_netsim::{Link, Node};
 use rallypoint_session_proto::{
-    ChannelClient, ChannelClientConfig, ChannelServer, ChannelServerConfig, ClientConfig, ClientEvent,
-    DisconnectReason, Encryption, PlayerId, ServerEvent,
+    Client, ClientConfig, ClientEvent, DisconnectReason, Encryption, Endpoint, EndpointConfig, Layer, PlayerId,
+    ServerEvent,
 };
 use std::time::Instant;
 
@@ -19,11 +19,11 @@ const MAX_CLOSE: std::time::Duration = ms(2_200);
 
 /// A client with channels that reconnects, in a session with a window of a few messages.
 fn reconnecting_pair(idle_timeout: std::time::Duration) -> ChannelPair {
-    let server = ChannelServerConfig::new("tag", table(50_000));
-    let mut client = ChannelClientConfig::new("alice", "tag", table(50_000));
-    client.client.reconnect = true;
-    client.client.connection.idle_timeout = idle_timeout;
-    client.client.connection.keepalive = ms(1_000);
+    let server = EndpointConfig::for_game("tag").channels(table(50_000));
+    let mut client = ClientConfig::new("alice", "tag").channels(table(50_000));
+    client.reconnect = true;
+    client.connection.idle_timeout = idle_timeout;
+    client.connection.keepalive = ms(1_000);
     let mut pair = ChannelPair::start(1, Link::default().delay(ms(25)), server, client);
     pair.wait_for_player();
     pair
@@ -67,10 +67,10 @@ fn s28_the_flush_of_channels_and_that_of_the_connection_share_2_s() {
 /// A server with channels and a player who has only the plain channel; neither gives the other up soon.
 fn plain_player() -> (ChannelPair, Node<ClientApp>, PlayerId) {
     let mut server =
-        ChannelServerConfig { plain_channel: Some(ORDERED), ..ChannelServerConfig::new("tag", table(50_000)) };
-    server.endpoint.connection.idle_timeout = secs(60);
-    server.endpoint.connection.window = 64;
-    let client = ChannelClientConfig::new("alice", "tag", table(50_000));
+        EndpointConfig { plain_channel: Some(ORDERED), ..EndpointConfig::for_game("tag").channels(table(50_000)) };
+    server.connection.idle_timeout = secs(60);
+    server.connection.window = 64;
+    let client = ClientConfig::new("alice", "tag").channels(table(50_000));
     let mut pair = ChannelPair::start(1, Link::default().delay(ms(5)), server, client);
     let app = ClientApp::new(pair.net.now(), SERVER.into(), ClientConfig::new("bob", "tag"), 9);
     let plain = pair.net.add(([10, 0, 9, 9], 999), app);
@@ -93,25 +93,41 @@ fn s28_w115_a_plain_player_who_takes_nothing_is_disconnected_after_2_s() {
     assert!(pair.server().events.iter().any(|(_, event)| *event == ended), "{:?}", pair.server().events);
 }
 
-#[test]
-fn s28_a_session_with_more_to_hand_over_is_closed_after_2_s_and_not_resumed() {
-    let mut config = client_config(Encryption::Plain);
-    config.reconnect = true;
-    let mut pair = Pair::start(1, Link::default().delay(ms(25)), server_config(), config);
+/// A server and a client that reconnects, with streams that send 1,000 bytes per second.
+fn slow_streams(idle_timeout: std::time::Duration) -> Pair {
+    let layer = Layer::Stream { max_message: 50_000, is_named: true };
+    let mut server = EndpointConfig { layer: layer.clone(), ..server_config() };
+    server.connection.send_rate = Some(1_000);
+    let mut client = ClientConfig { layer, reconnect: true, ..client_config(Encryption::Plain) };
+    client.connection.send_rate = Some(1_000);
+    client.connection.idle_timeout = idle_timeout;
+    client.connection.keepalive = ms(1_000);
+    client.connection.window = 64;
+    server.connection.window = 64;
+    let mut pair = Pair::start(1, Link::default().delay(ms(25)), server, client);
     pair.wait_for_player();
     pair.net.run_for(ms(100));
+    pair
+}
+
+#[test]
+fn s28_a_session_with_more_to_hand_over_is_closed_after_2_s_and_not_resumed() {
+    let mut pair = slow_streams(secs(10));
     let (client, server) = (pair.client, pair.server);
-    // Both sides have more to hand over than the connection takes, and never come to the end of it.
-    pair.net.with(client, |app, now| app.client.begin_close(now));
+    // Both sides have more to hand over than the connection takes, and do not come to the end of it.
+    pair.client_send(b"first");
+    pair.client_send(&[7; 50_000]);
+    pair.server_send(&[7; 50_000]);
+    pair.net.with(client, |app, now| app.client.close(now));
     pair.net.with(server, |app, now| {
         let player = app.player();
-        assert!(app.endpoint.begin_disconnect(now, player, "bye"));
+        assert!(app.endpoint.disconnect(now, player, "bye"));
+        assert_eq!(app.endpoint.players().count(), 0);
     });
-    // Until then messages are taken, and delivered.
-    pair.client_send(b"one more");
+    // Until then messages are delivered.
     pair.net.run_for(ms(1_900));
     assert_eq!(pair.server_received().len(), 1);
-    assert!(pair.client().client.is_connected());
+    assert!(pair.client().client.connection().is_some());
     pair.net.run_for(ms(300));
     assert!(pair.client().client.is_closed());
     assert!(pair.client().has(&ClientEvent::Disconnected(DisconnectReason::Closed)));
@@ -120,20 +136,16 @@ fn s28_a_session_with_more_to_hand_over_is_closed_after_2_s_and_not_resumed() {
 
 #[test]
 fn s28_a_client_that_has_begun_to_close_does_not_log_in_again() {
-    let mut config = client_config(Encryption::Plain);
-    config.reconnect = true;
-    config.connection.idle_timeout = secs(3);
-    config.connection.keepalive = ms(1_000);
-    let mut pair = Pair::start(1, Link::default().delay(ms(25)), server_config(), config);
-    pair.wait_for_player();
-    pair.net.run_for(ms(100));
+    let mut pair = slow_streams(secs(3));
     let client = pair.client;
     pair.net.isolate(client, true);
     pair.net.run_for(ms(2_500));
-    pair.net.with(client, |app, now| app.client.begin_close(now));
+    pair.client_send(&[7; 50_000]);
+    pair.net.with(client, |app, now| app.client.close(now));
     pair.net.run_for(secs(5));
     assert!(pair.client().client.is_closed(), "{:?}", pair.client().client);
     assert!(pair.client().has(&ClientEvent::Disconnected(DisconnectReason::TimedOut)));
+    assert!(!pair.client().client.is_delivered());
 }
 
 #[test]
@@ -165,12 +177,12 @@ fn datagrams(now: Instant, machine: &mut impl Machine) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn w110_a_player_who_is_gone_when_its_hello_is_read_never_connected() {
+fn w110_a_player_who_is_gone_before_events_are_polled_has_joined_and_left() {
     let start = Instant::now();
-    let mut server = ChannelServer::new(start, ChannelServerConfig::new("tag", table(100)), [1; 32]).unwrap();
-    let mut config = ChannelClientConfig::new("alice", "tag", table(100));
-    config.client.connection.batch = 1;
-    let mut client = ChannelClient::new(start, SERVER.into(), config, [2; 32]).unwrap();
+    let mut server = Endpoint::new(EndpointConfig::for_game("tag").channels(table(100)), [1; 32]).unwrap();
+    let mut config = ClientConfig::new("alice", "tag").channels(table(100));
+    config.connection.batch = 1;
+    let mut client = Client::new(start, SERVER.into(), config, [2; 32]).unwrap();
     for login in datagrams(start, &mut client) {
         server.handle_datagram(start, CLIENT.into(), &login);
     }
@@ -186,5 +198,10 @@ fn w110_a_player_who_is_gone_when_its_hello_is_read_never_connected() {
     // The server is busy for longer than the session lasts without a datagram.
     server.handle_timeout(start + secs(11));
     let events: Vec<_> = std::iter::from_fn(|| server.poll_event()).collect();
-    assert_eq!(events, [], "the player never joined");
+    let [ServerEvent::Connected(new), ServerEvent::Message(_), ServerEvent::Disconnected(player, reason)] = &events[..]
+    else {
+        panic!("{events:?}")
+    };
+    assert_eq!((new.player, reason), (*player, &DisconnectReason::TimedOut));
+    assert!(!server.accept_login(start + secs(11), *player), "it cannot be accepted again");
 }

@@ -151,8 +151,8 @@ fn w72_a_copy_that_does_not_fit_into_a_batch_is_charged_once() {
             let players: Vec<_> = app.endpoint.players().collect();
             for player in players {
                 // The copy of the second is too long to follow that of the first in one batch.
-                let _ = app.endpoint.send(now, player, &[1; 60]);
-                let _ = app.endpoint.send(now, player, &[2; 280]);
+                let _ = app.endpoint.send(now, player, rallypoint_session_proto::ONLY_CHANNEL, &[1; 60]);
+                let _ = app.endpoint.send(now, player, rallypoint_session_proto::ONLY_CHANNEL, &[2; 280]);
             }
         });
         net.run_for(ms(33));

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;
-use rallypoint_session_proto::{Connection, ConnectionStats, Encryption};
+use rallypoint_session_proto::{Connection, ConnectionStats, Encryption, ONLY_CHANNEL};
 use std::time::Duration;
 
 const RTT: Duration = ms(150);
@@ -29,7 +29,7 @@ fn download(seed: u64, loss: f64) -> Download {
     while pair.client().received.len() < MESSAGES as usize {
         pair.net.with(pair.server, |app, now| {
             let player = app.player();
-            while next < MESSAGES && app.endpoint.send(now, player, &numbered(next, 400)).is_ok() {
+            while next < MESSAGES && app.endpoint.send(now, player, ONLY_CHANNEL, &numbered(next, 400)).is_ok() {
                 next += 1;
             }
         });

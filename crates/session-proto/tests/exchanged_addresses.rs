@@ -4,7 +4,7 @@ use crate::common;
 
 use common::*;
 use rallypoint_netsim::{FilterAction, Link, Network, Node, Rng, seeds};
-use rallypoint_session_proto::{ClientConfig, DisconnectReason, Encryption, PlayerId, ServerEvent};
+use rallypoint_session_proto::{ClientConfig, DisconnectReason, Encryption, ONLY_CHANNEL, PlayerId, ServerEvent};
 use std::{cell::RefCell, net::SocketAddr, rc::Rc, time::Duration};
 
 /// Which sides send.
@@ -64,14 +64,14 @@ impl Household {
             let message = [&[number as u8], &self.frame.to_le_bytes()[..]].concat();
             if self.traffic == Traffic::BothWays {
                 self.net.with(self.clients[number], |app, now| {
-                    let _ = app.client.send(now, &message);
+                    let _ = app.client.send(now, ONLY_CHANNEL, &message);
                 });
             }
             if self.traffic != Traffic::None
                 && let Some(player) = self.players.get(number).copied()
             {
                 self.net.with(self.server, |app, now| {
-                    let _ = app.endpoint.send(now, player, &message);
+                    let _ = app.endpoint.send(now, player, ONLY_CHANNEL, &message);
                 });
             }
         }

@@ -5,7 +5,7 @@ use crate::common;
 use common::*;
 use rallypoint_netsim::Link;
 use rallypoint_session_proto::{
-    Client, ClientConfig, ClientEvent, Encryption, Endpoint, SendError, SessionConfigError,
+    Client, ClientConfig, ClientEvent, Encryption, Endpoint, ONLY_CHANNEL, SendError, SessionConfigError,
 };
 
 #[test]
@@ -16,8 +16,8 @@ fn s22_a_receiver_that_does_not_read_blocks_the_sender() {
     let fill = |pair: &mut Pair, sent: &mut u32| {
         pair.net.with(pair.client, |app, now| {
             loop {
-                match app.client.send(now, &numbered(*sent, 200)) {
-                    Ok(()) => *sent += 1,
+                match app.client.send(now, ONLY_CHANNEL, &numbered(*sent, 200)) {
+                    Ok(_) => *sent += 1,
                     Err(error) => break assert_eq!(error, SendError::WouldBlock),
                 }
             }
@@ -54,7 +54,7 @@ fn s22_memory_for_all_players_is_bounded() {
     pair.wait_for_player();
     pair.net.with(pair.server, |app, now| {
         let player = app.player();
-        while app.endpoint.send(now, player, &[1; 400]).is_ok() {}
+        while app.endpoint.send(now, player, ONLY_CHANNEL, &[1; 400]).is_ok() {}
     });
     let memory = pair.server().endpoint.stats().memory;
     assert!(memory <= 1 << 20, "{memory}");
@@ -68,20 +68,23 @@ fn s33_errors_name_the_limit() {
         let mut pair = Pair::connect(1, Link::default().delay(ms(1)), encryption);
         let error = |limit| Err(SendError::TooLarge { limit, length: limit + 1 });
         let too_large = vec![1; to_server + 1];
-        let sent = pair.net.with(pair.client, |app, now| app.client.send(now, &too_large));
+        let sent = pair.net.with(pair.client, |app, now| app.client.send(now, ONLY_CHANNEL, &too_large));
         assert_eq!(sent, error(to_server));
         assert!(sent.unwrap_err().to_string().contains(&to_server.to_string()));
         pair.client_send(&too_large[1..]);
         let too_large = vec![1; to_client + 1];
         let sent = pair.net.with(pair.server, |app, now| {
             let player = app.player();
-            app.endpoint.send(now, player, &too_large)
+            app.endpoint.send(now, player, ONLY_CHANNEL, &too_large)
         });
         assert_eq!(sent, error(to_client));
         pair.server_send(&too_large[1..]);
         pair.net.run_for(ms(100));
         assert_eq!((pair.server_received()[0].1.len(), pair.client().received[0].1.len()), (to_server, to_client));
-        assert_eq!(pair.net.with(pair.client, |app, now| app.client.send(now, b"")), Err(SendError::Empty));
+        assert_eq!(
+            pair.net.with(pair.client, |app, now| app.client.send(now, ONLY_CHANNEL, b"")),
+            Err(SendError::Empty)
+        );
     }
 }
 
@@ -91,7 +94,7 @@ fn unknown_players_and_invalid_settings_are_errors() {
     let player = pair.server().player();
     pair.net.with(pair.server, |app, now| app.endpoint.disconnect(now, player, ""));
     pair.net.run_for(secs(3));
-    let sent = pair.net.with(pair.server, |app, now| app.endpoint.send(now, player, b"hello"));
+    let sent = pair.net.with(pair.server, |app, now| app.endpoint.send(now, player, ONLY_CHANNEL, b"hello"));
     assert_eq!(sent, Err(SendError::UnknownPlayer));
     assert!(pair.net.with(pair.server, |app, _| app.endpoint.recv(player).is_none()));
 

@@ -5,7 +5,7 @@ use crate::common;
 use common::{forge::*, *};
 use rallypoint_machine::Machine;
 use rallypoint_netsim::{FilterAction, Link, Rng};
-use rallypoint_session_proto::{ConnectionStats, Encryption};
+use rallypoint_session_proto::{ConnectionStats, Encryption, ONLY_CHANNEL};
 use std::time::Duration;
 
 /// A server with 63 messages that were resent and then acked, so that acks can still say something about their first
@@ -140,7 +140,7 @@ fn download(seed: u64, loss: f64, forge: impl Fn(&mut Rng, u32) -> Vec<u32>) {
     for _ in 0..4_000 {
         pair.net.with(pair.server, |app, now| {
             let player = app.player();
-            while app.endpoint.send(now, player, &numbered(sent, 400)).is_ok() {
+            while app.endpoint.send(now, player, ONLY_CHANNEL, &numbered(sent, 400)).is_ok() {
                 sent += 1;
             }
         });

@@ -5,7 +5,7 @@ use crate::common;
 
 use common::{forge::*, *};
 use rallypoint_netsim::Link;
-use rallypoint_session_proto::{Connection, DisconnectReason, Encryption};
+use rallypoint_session_proto::{Connection, DisconnectReason, Encryption, ONLY_CHANNEL};
 use std::time::Duration;
 
 /// A download from the server through 2 MB/s, RTT 50 ms.
@@ -36,7 +36,7 @@ impl Download {
             let server = self.pair.server;
             self.pair.net.with(server, |app, now| {
                 let player = app.player();
-                while app.endpoint.send(now, player, &numbered(self.sent, 400)).is_ok() {
+                while app.endpoint.send(now, player, ONLY_CHANNEL, &numbered(self.sent, 400)).is_ok() {
                     self.sent += 1;
                 }
             });

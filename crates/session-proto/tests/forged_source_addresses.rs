@@ -4,7 +4,7 @@ use crate::common;
 
 use common::*;
 use rallypoint_machine::Machine;
-use rallypoint_session_proto::{Client, DisconnectReason, Encryption};
+use rallypoint_session_proto::{Client, DisconnectReason, Encryption, ONLY_CHANNEL};
 use std::{net::SocketAddr, time::Instant};
 
 /// A server, and clients whose datagrams reach it at once, from any address.
@@ -79,11 +79,11 @@ fn s13_the_first_data_is_accepted_only_from_the_address_of_the_login() {
         wire.deliver_to_server(&mut forger, addr(2));
         wire.deliver_to_clients(&mut [(&mut forger, addr(2))]);
         assert!(forger.is_connected());
-        forger.send(wire.now, b"mine").unwrap();
+        forger.send(wire.now, ONLY_CHANNEL, b"mine").unwrap();
         wire.deliver_to_server(&mut forger, addr(1));
         assert_eq!(wire.server.disconnects(), []);
         assert_eq!(wire.server.endpoint.players().count(), 1);
-        victim.send(wire.now, b"still here").unwrap();
+        victim.send(wire.now, ONLY_CHANNEL, b"still here").unwrap();
         wire.deliver_to_server(&mut victim, addr(1));
         assert!(wire.server.received.values().flatten().any(|(_, message)| message == b"still here"));
     }
@@ -98,7 +98,7 @@ fn s31_a_session_does_not_move_to_the_address_of_another_player() {
         let mut forger = wire.client(encryption, 2);
         wire.connect(&mut forger, addr(2));
         for number in 0..1_500_u32 {
-            forger.send(wire.now, &numbered(number, 40)).unwrap();
+            forger.send(wire.now, ONLY_CHANNEL, &numbered(number, 40)).unwrap();
             wire.deliver_to_server(&mut forger, addr(1));
             wire.step(&mut [(&mut victim, addr(1)), (&mut forger, addr(2))]);
         }
@@ -107,10 +107,10 @@ fn s31_a_session_does_not_move_to_the_address_of_another_player() {
         assert!(victim.is_connected());
         let players: Vec<_> = wire.server.endpoint.players().collect();
         for player in players {
-            wire.server.endpoint.send(wire.now, player, b"hello").unwrap();
+            wire.server.endpoint.send(wire.now, player, ONLY_CHANNEL, b"hello").unwrap();
         }
         wire.step(&mut [(&mut victim, addr(1))]);
-        assert_eq!(victim.recv(), Some(&b"hello"[..]));
+        assert_eq!(victim.recv(), Some((ONLY_CHANNEL, &b"hello"[..])));
     }
 }
 
@@ -127,14 +127,14 @@ fn s31_a_claimed_address_is_not_validated() {
         };
         assert_eq!(addrs(&wire), (addr(1), addr(1)));
         for claimed in [addr(2), addr(3)] {
-            forger.send(wire.now, b"rude").unwrap();
+            forger.send(wire.now, ONLY_CHANNEL, b"rude").unwrap();
             wire.deliver_to_server(&mut forger, claimed);
             wire.deliver_to_clients(&mut []);
             assert_eq!(addrs(&wire), (claimed, addr(1)));
         }
         // At its real address it answers the challenge.
         for _ in 0..200 {
-            forger.send(wire.now, b"here").unwrap();
+            forger.send(wire.now, ONLY_CHANNEL, b"here").unwrap();
             wire.step(&mut [(&mut forger, addr(4))]);
         }
         assert_eq!(addrs(&wire), (addr(4), addr(4)));
@@ -154,26 +154,26 @@ fn delay_under_claims(encryption: &Encryption, victim_sends: bool) -> std::time:
     let mut received = Vec::new();
     for number in 0..1_500 {
         for (forger, _) in &mut forgers {
-            if forger.send(wire.now, b"claim").is_ok() {
+            if forger.send(wire.now, ONLY_CHANNEL, b"claim").is_ok() {
                 wire.deliver_to_server(forger, addr(1));
             }
         }
         sent.push(wire.now);
-        wire.server.endpoint.send(wire.now, player, &numbered(number, 40)).unwrap();
+        wire.server.endpoint.send(wire.now, player, ONLY_CHANNEL, &numbered(number, 40)).unwrap();
         if victim_sends {
-            victim.send(wire.now, &numbered(number, 40)).unwrap();
+            victim.send(wire.now, ONLY_CHANNEL, &numbered(number, 40)).unwrap();
         }
         let mut clients: Vec<_> = forgers.iter_mut().map(|(forger, from)| (forger, *from)).collect();
         clients.push((&mut victim, addr(1)));
         wire.step(&mut clients);
-        while let Some(message) = victim.recv() {
+        while let Some((_, message)) = victim.recv() {
             assert_eq!(number_of(message), received.len() as u32);
             received.push(wire.now);
         }
     }
     for _ in 0..20 {
         wire.step(&mut [(&mut victim, addr(1))]);
-        while let Some(message) = victim.recv() {
+        while let Some((_, message)) = victim.recv() {
             assert_eq!(number_of(message), received.len() as u32);
             received.push(wire.now);
         }
@@ -206,16 +206,16 @@ fn w54_a_player_that_was_cut_off_gets_its_address_back_from_a_forger() {
         wire.connect(&mut forger, addr(2));
         // The victim's network fails for 4 s, in which a forger claims its address.
         for _ in 0..200 {
-            forger.send(wire.now, b"claim").unwrap();
+            forger.send(wire.now, ONLY_CHANNEL, b"claim").unwrap();
             wire.deliver_to_server(&mut forger, addr(1));
             wire.step(&mut []);
         }
         // It is back, and the forger goes on.
         for number in 0..100 {
-            let _ = forger.send(wire.now, b"claim");
+            let _ = forger.send(wire.now, ONLY_CHANNEL, b"claim");
             wire.deliver_to_server(&mut forger, addr(1));
-            wire.server.endpoint.send(wire.now, player, &numbered(number, 40)).unwrap();
-            victim.send(wire.now, &numbered(number, 40)).unwrap();
+            wire.server.endpoint.send(wire.now, player, ONLY_CHANNEL, &numbered(number, 40)).unwrap();
+            victim.send(wire.now, ONLY_CHANNEL, &numbered(number, 40)).unwrap();
             wire.step(&mut [(&mut victim, addr(1))]);
         }
         let mut received = 0;
@@ -243,7 +243,7 @@ fn w54_claims_are_no_amplifier() {
         let mut datagram = Vec::new();
         for _ in 0..1_500 {
             for (client, _) in &mut clients {
-                let _ = client.send(wire.now, b"claim");
+                let _ = client.send(wire.now, ONLY_CHANNEL, b"claim");
                 while client.poll_transmit(wire.now, &mut datagram).is_some() {
                     spoofed += datagram.len() + 28;
                     wire.server.handle_datagram(wire.now, target, &datagram);
@@ -252,7 +252,7 @@ fn w54_claims_are_no_amplifier() {
             }
             let players: Vec<_> = wire.server.endpoint.players().collect();
             for player in players {
-                let _ = wire.server.endpoint.send(wire.now, player, &[7; 400]);
+                let _ = wire.server.endpoint.send(wire.now, player, ONLY_CHANNEL, &[7; 400]);
             }
             wire.now += ms(20);
             clients.iter_mut().for_each(|(client, _)| client.handle_timeout(wire.now));

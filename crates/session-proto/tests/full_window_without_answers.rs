@@ -4,7 +4,7 @@ use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;
-use rallypoint_session_proto::{Connection, Encryption};
+use rallypoint_session_proto::{Connection, Encryption, ONLY_CHANNEL};
 
 const WINDOW: usize = 64;
 
@@ -30,7 +30,7 @@ fn unacked(pair: &Pair) -> usize {
 fn fill_window(pair: &mut Pair) -> usize {
     let client = pair.client;
     let mut count = 0;
-    while pair.net.with(client, |app, now| app.client.send(now, &numbered(count as u32, 100))).is_ok() {
+    while pair.net.with(client, |app, now| app.client.send(now, ONLY_CHANNEL, &numbered(count as u32, 100))).is_ok() {
         count += 1;
     }
     count

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{bottleneck::*, frames::Framed, *};
 use rallypoint_netsim::{Link, Network};
-use rallypoint_session_proto::{Client, Encryption, Endpoint};
+use rallypoint_session_proto::{Client, Encryption, Endpoint, SessionMachine};
 use std::time::Duration;
 
 /// Frames of 62.5 and 60 per second: their phases drift.

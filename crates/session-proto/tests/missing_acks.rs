@@ -5,7 +5,7 @@ use crate::common;
 use common::*;
 use rallypoint_machine::Machine;
 use rallypoint_netsim::{FilterAction, Link};
-use rallypoint_session_proto::{ClientEvent, DisconnectReason, Encryption};
+use rallypoint_session_proto::{ClientEvent, DisconnectReason, Encryption, ONLY_CHANNEL};
 
 const LINK: fn() -> Link = || Link::default().delay(ms(25));
 
@@ -85,7 +85,7 @@ fn w52_a_peer_that_reads_nothing_for_a_while_can_be_given_more_time() {
     for _ in 0..1_000 {
         pair.net.with(pair.server, |app, now| {
             let player = app.player();
-            while app.endpoint.send(now, player, &numbered(sent, 50)).is_ok() {
+            while app.endpoint.send(now, player, ONLY_CHANNEL, &numbered(sent, 50)).is_ok() {
                 sent += 1;
             }
         });
@@ -94,7 +94,7 @@ fn w52_a_peer_that_reads_nothing_for_a_while_can_be_given_more_time() {
     assert_eq!(pair.server().disconnects(), []);
     pair.net.with(pair.client, |app, now| {
         app.is_stalled = false;
-        while let Some(message) = app.client.recv().map(<[u8]>::to_vec) {
+        while let Some(message) = app.client.recv().map(|(_, bytes)| bytes.to_vec()) {
             app.received.push((now, message));
         }
     });

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{CLIENT, SERVER, client_config, ms, server_config};
 use rallypoint_machine::{Machine, Transmit};
-use rallypoint_session_proto::{Client, Encryption, Endpoint, PlayerId};
+use rallypoint_session_proto::{Client, Encryption, Endpoint, ONLY_CHANNEL, PlayerId};
 use std::{net::SocketAddr, time::Instant};
 
 struct Wire {
@@ -53,8 +53,8 @@ impl Wire {
     fn exchange(&mut self, player: PlayerId, rounds: u32) {
         for round in 0..rounds {
             for _ in 0..3 {
-                self.client.send(self.now, &[round as u8; 200]).unwrap();
-                self.server.send(self.now, player, &[round as u8; 300]).unwrap();
+                self.client.send(self.now, ONLY_CHANNEL, &[round as u8; 200]).unwrap();
+                self.server.send(self.now, player, ONLY_CHANNEL, &[round as u8; 300]).unwrap();
             }
             self.run();
             while self.server.recv(player).is_some() {}

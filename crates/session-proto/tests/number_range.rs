@@ -4,7 +4,7 @@ use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;
-use rallypoint_session_proto::{ClientEvent, DisconnectReason, Encryption, SendError};
+use rallypoint_session_proto::{ClientEvent, DisconnectReason, Encryption, ONLY_CHANNEL, SendError};
 
 fn start_at(first: u32, encryption: Encryption, reconnect: bool) -> Pair {
     let mut server = server_config();
@@ -42,7 +42,7 @@ fn s21_an_encrypted_session_ends_at_2_30_and_the_client_logs_in_again() {
         pair.client_send(&numbered(number, 60));
         pair.net.run_for(ms(1));
     }
-    let refused = pair.net.with(pair.client, |app, now| app.client.send(now, b"one more"));
+    let refused = pair.net.with(pair.client, |app, now| app.client.send(now, ONLY_CHANNEL, b"one more"));
     assert_eq!(refused, Err(SendError::Closed));
     pair.net.run_for(secs(4));
     assert_eq!(pair.server_received().len(), 99);

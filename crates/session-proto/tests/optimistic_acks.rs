@@ -6,7 +6,7 @@ use crate::common;
 use common::{bottleneck::Source, forge::*, *};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_netsim::{Link, Network, Node};
-use rallypoint_session_proto::{Client, DisconnectReason, Encryption, Endpoint};
+use rallypoint_session_proto::{Client, DisconnectReason, Encryption, Endpoint, ONLY_CHANNEL};
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
@@ -158,7 +158,7 @@ fn w79_forged_acks_of_messages_that_were_not_sent_end_no_session() {
         for _ in 0..20_000 {
             pair.net.with(pair.server, |app, now| {
                 let player = app.player();
-                while app.endpoint.send(now, player, &numbered(sent, 400)).is_ok() {
+                while app.endpoint.send(now, player, ONLY_CHANNEL, &numbered(sent, 400)).is_ok() {
                     sent += 1;
                 }
             });

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;
-use rallypoint_session_proto::Encryption;
+use rallypoint_session_proto::{Encryption, ONLY_CHANNEL};
 use std::time::Duration;
 
 /// Game traffic both ways, with an outage of 5 s. Returns how long after the outage the messages from before its end have
@@ -58,7 +58,7 @@ fn s25_a_bulk_transfer_continues_after_an_outage() {
     for _ in 0..200 {
         pair.net.with(server, |app, now| {
             let player = app.player();
-            while app.endpoint.send(now, player, &numbered(sent, 400)).is_ok() {
+            while app.endpoint.send(now, player, ONLY_CHANNEL, &numbered(sent, 400)).is_ok() {
                 sent += 1;
             }
         });

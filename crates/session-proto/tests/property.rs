@@ -5,7 +5,7 @@ use crate::common;
 
 use common::*;
 use rallypoint_netsim::{Link, Rng, seeds};
-use rallypoint_session_proto::{Encryption, SendError};
+use rallypoint_session_proto::{Encryption, ONLY_CHANNEL, SendError};
 use std::time::Instant;
 
 fn check_prefix(received: &[(Instant, Vec<u8>)], lengths: &[usize], seed: u64) {
@@ -41,15 +41,15 @@ fn run(seed: u64, encryption: Encryption, window: usize) {
                 let length = 4 + rng.below(400) as usize;
                 let message = numbered(lengths.len() as u32, length);
                 let sent = if side == 0 {
-                    pair.net.with(client, |app, now| app.client.send(now, &message))
+                    pair.net.with(client, |app, now| app.client.send(now, ONLY_CHANNEL, &message))
                 } else {
                     pair.net.with(server, |app, now| {
                         let player = app.player();
-                        app.endpoint.send(now, player, &message)
+                        app.endpoint.send(now, player, ONLY_CHANNEL, &message)
                     })
                 };
                 match sent {
-                    Ok(()) => lengths.push(length),
+                    Ok(_) => lengths.push(length),
                     Err(error) => assert_eq!(error, SendError::WouldBlock, "seed {seed}"),
                 }
             }

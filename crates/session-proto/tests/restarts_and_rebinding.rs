@@ -4,7 +4,7 @@ use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;
-use rallypoint_session_proto::{ClientConfig, ClientEvent, DisconnectReason, Encryption, ServerEvent};
+use rallypoint_session_proto::{ClientConfig, ClientEvent, DisconnectReason, Encryption, ONLY_CHANNEL, ServerEvent};
 
 const LINK: fn() -> Link = || Link::default().delay(ms(25));
 
@@ -23,7 +23,7 @@ fn s13_a_client_that_restarts_on_the_same_port_is_connected_within_a_second() {
             pair.net.with(pair.server, |app, now| {
                 let players: Vec<_> = app.endpoint.players().collect();
                 for player in players {
-                    let _ = app.endpoint.send(now, player, &numbered(number, 100));
+                    let _ = app.endpoint.send(now, player, ONLY_CHANNEL, &numbered(number, 100));
                 }
             });
             pair.net.run_for(ms(7));
@@ -62,8 +62,8 @@ fn s17_a_reused_slot_leaks_nothing_of_the_previous_player() {
     let player = pair.server().player();
     assert_eq!(player.index(), first.index());
     assert_ne!(player, first);
-    pair.net.with(pair.server, |app, now| app.endpoint.send(now, player, b"for you").unwrap());
-    pair.net.with(second, |app, now| app.client.send(now, b"for me").unwrap());
+    pair.net.with(pair.server, |app, now| app.endpoint.send(now, player, ONLY_CHANNEL, b"for you").unwrap());
+    pair.net.with(second, |app, now| app.client.send(now, ONLY_CHANNEL, b"for me").unwrap());
     pair.net.run_for(secs(2));
     let received: Vec<_> = pair.net.machine(second).received.iter().map(|(_, message)| message.clone()).collect();
     assert_eq!(received, [b"for you".to_vec()]);
@@ -105,7 +105,7 @@ fn w34_a_download_continues_at_a_new_address_even_with_the_smallest_window_and_h
             }
             pair.net.with(pair.server, |app, now| {
                 let player = app.player();
-                while app.endpoint.send(now, player, &numbered(sent, 400)).is_ok() {
+                while app.endpoint.send(now, player, ONLY_CHANNEL, &numbered(sent, 400)).is_ok() {
                     sent += 1;
                 }
             });

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;
-use rallypoint_session_proto::ConnectionStats;
+use rallypoint_session_proto::{ConnectionStats, ONLY_CHANNEL, SessionMachine};
 use std::time::Duration;
 
 /// Statistics of a client that sends `messages` messages of 100 bytes, one per `interval`.
@@ -75,7 +75,7 @@ fn w82_loss_is_shown_within_a_tenth_of_the_truth_at_the_end_of_a_download() {
             while next < 20_000 {
                 pair.net.with(pair.server, |app, now| {
                     let player = app.player();
-                    while next < 20_000 && app.endpoint.send(now, player, &numbered(next, 400)).is_ok() {
+                    while next < 20_000 && app.endpoint.send(now, player, ONLY_CHANNEL, &numbered(next, 400)).is_ok() {
                         next += 1;
                     }
                 });
@@ -119,8 +119,8 @@ fn shown_while_sending(seed: u64, uplink: Link, downlink: Link, rate: u32) -> Sh
     let messages = 6_000.max(30 * rate);
     let mut samples: Vec<ConnectionStats> = Vec::new();
     for number in 0..messages {
-        let sent = pair.net.with(client, |app, now| app.client.send(now, &numbered(number, 100)));
-        assert_eq!(sent, Ok(()), "message {number}, {uplink:?}, {rate}/s");
+        let sent = pair.net.with(client, |app, now| app.client.send(now, ONLY_CHANNEL, &numbered(number, 100)));
+        assert_eq!(sent.map(drop), Ok(()), "message {number}, {uplink:?}, {rate}/s");
         pair.net.run_for(secs(1) / rate);
         // The first half minute is that of the averages themselves.
         if number.is_multiple_of(rate) && number > messages / 5 {

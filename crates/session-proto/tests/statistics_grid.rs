@@ -11,7 +11,7 @@ use common::{
     *,
 };
 use rallypoint_netsim::{DeliveryStatus, Link, number_from_env};
-use rallypoint_session_proto::{ConnectionStats, Encryption};
+use rallypoint_session_proto::{ConnectionStats, Encryption, ONLY_CHANNEL};
 use std::{fmt, time::Duration};
 
 /// What is sent.
@@ -124,11 +124,11 @@ impl Cell {
         let duration = if rate < 30 { 120 } else { 60 };
         let mut shown = Vec::new();
         for number in 0..duration * rate {
-            let _ = pair.net.with(pair.client, |app, now| app.client.send(now, &numbered(number, 100)));
+            let _ = pair.net.with(pair.client, |app, now| app.client.send(now, ONLY_CHANNEL, &numbered(number, 100)));
             if is_both_ways {
                 pair.net.with(pair.server, |app, now| {
                     let player = app.player();
-                    let _ = app.endpoint.send(now, player, &numbered(number, 100));
+                    let _ = app.endpoint.send(now, player, ONLY_CHANNEL, &numbered(number, 100));
                 });
             }
             pair.net.run_for(secs(1) / rate);
@@ -155,7 +155,7 @@ impl Cell {
         while next < messages {
             pair.net.with(pair.server, |app, now| {
                 let player = app.player();
-                while next < messages && app.endpoint.send(now, player, &numbered(next, 400)).is_ok() {
+                while next < messages && app.endpoint.send(now, player, ONLY_CHANNEL, &numbered(next, 400)).is_ok() {
                     next += 1;
                 }
             });

@@ -12,7 +12,7 @@ use common::{
     *,
 };
 use rallypoint_netsim::{DeliveryStatus, Link, Network, Node, PacketRecord, is_full};
-use rallypoint_session_proto::{ConnectionStats, Encryption};
+use rallypoint_session_proto::{ConnectionStats, Encryption, ONLY_CHANNEL, SessionMachine};
 use std::{fmt, time::Duration};
 
 /// Frames of the two sides. Their phases drift, also against messages at any of the rates here.
@@ -143,13 +143,13 @@ impl Cell {
             let (net, server, client) = &mut app;
             net.with(*client, |app, now| {
                 for _ in 0..if self.traffic == Traffic::Upload { 4 } else { 1 } {
-                    let _ = app.machine.client.send(now, &numbered(number, size));
+                    let _ = app.machine.client.send(now, ONLY_CHANNEL, &numbered(number, size));
                 }
             });
             if matches!(self.traffic, Traffic::Game(_)) {
                 net.with(*server, |app, now| {
                     let player = app.machine.player();
-                    let _ = app.machine.endpoint.send(now, player, &numbered(number, 100));
+                    let _ = app.machine.endpoint.send(now, player, ONLY_CHANNEL, &numbered(number, 100));
                 });
             }
             net.run_for(secs(1) / rate);

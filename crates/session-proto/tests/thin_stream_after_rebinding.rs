@@ -4,7 +4,7 @@ use crate::common;
 
 use common::*;
 use rallypoint_netsim::Link;
-use rallypoint_session_proto::Encryption;
+use rallypoint_session_proto::{Encryption, ONLY_CHANNEL};
 use std::time::Duration;
 
 /// Messages per second, in each direction.
@@ -23,7 +23,7 @@ fn s31_a_thin_stream_continues_after_a_change_of_address() {
             for _ in 0..RATE {
                 pair.server_send(&numbered(sent, 5));
                 // A full window is what the test is about: the server counts what arrives.
-                let _ = pair.net.with(pair.client, |app, now| app.client.send(now, b"hello"));
+                let _ = pair.net.with(pair.client, |app, now| app.client.send(now, ONLY_CHANNEL, b"hello"));
                 sent += 1;
                 pair.net.run_for(Duration::from_secs(1) / RATE as u32);
             }

@@ -17,7 +17,7 @@ fn drain_server(pair: &mut Pair) -> Vec<String> {
         while let Some(event) = app.endpoint.poll_event() {
             match event {
                 ServerEvent::Message(player) => {
-                    while let Some(message) = app.endpoint.recv(player) {
+                    while let Some((_, message)) = app.endpoint.recv(player) {
                         log.push(format!("message {}", number_of(message)));
                     }
                 }

@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // It is sent only to the server whose key is pinned.
     let connect = |name: &str, token: Option<ConnectToken>| {
         let mut options = ClientOptions::new(name, "duel").pinned(pinned).channels(table.clone());
-        options.token = token;
+        options.client.token = token;
         options.connect_polled(addr)
     };
     for (name, mut client) in [

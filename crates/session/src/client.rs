@@ -3,12 +3,12 @@
 use crate::{
     ClientEvent, ClientOptions, ConnectError, LinkConditions, NotAcknowledged, PolledClient, SetupError,
     driver_task::{DriverTask, PolledSession},
-    event::ClientNext,
     local_link::Wake,
     socket_driver::DriveState,
 };
 use rallypoint_session_proto::{
-    ChannelIndex, Connection, ConnectionStats, DisconnectReason, LoginError, MessageId, SendError,
+    ChannelIndex, ClientEvent as ClientNotice, Connection, ConnectionStats, DisconnectReason, LoginError, MessageId,
+    SendError,
 };
 use rallypoint_udp::{BindError, SocketKind, UdpSocket};
 use std::{
@@ -71,7 +71,7 @@ impl PolledSession for PolledClient {
 
     fn is_ready(&mut self, interest: ClientInterest) -> bool {
         match interest {
-            ClientInterest::Event => self.has_event() || self.is_closed(),
+            ClientInterest::Event => self.driver().machine().has_events() || self.is_closed(),
             ClientInterest::Room(channel, length) => self.driver().machine().has_room(channel, length),
             ClientInterest::Closed => self.is_closed(),
         }
@@ -124,9 +124,9 @@ impl Client {
     pub async fn recv<'a>(&self, buffer: &'a mut Vec<u8>) -> Result<(ChannelIndex, &'a [u8]), DisconnectReason> {
         loop {
             match self.next(buffer).await {
-                Some(ClientNext::Message(channel)) => return Ok((channel, buffer)),
-                Some(ClientNext::Event(ClientEvent::Disconnected(reason))) if self.is_closed() => return Err(reason),
-                Some(ClientNext::Event(_)) => {}
+                Some((ClientNotice::Message, channel)) => return Ok((channel, buffer)),
+                Some((ClientNotice::Disconnected(reason), _)) if self.is_closed() => return Err(reason),
+                Some(_) => {}
                 None => return Err(DisconnectReason::Closed),
             }
         }
@@ -135,11 +135,11 @@ impl Client {
     /// The next event; `None` once the client is closed for good. A message is copied into `buffer`, which the event borrows.
     /// Cancel safe: it can be used in a `select!` without losing an event.
     pub async fn next_event<'a>(&self, buffer: &'a mut Vec<u8>) -> Option<ClientEvent<'a>> {
-        let next = self.next(buffer).await?;
-        Some(next.lend(buffer))
+        let (notice, channel) = self.next(buffer).await?;
+        Some(ClientEvent::new(notice, channel, buffer))
     }
 
-    async fn next(&self, buffer: &mut Vec<u8>) -> Option<ClientNext> {
+    async fn next(&self, buffer: &mut Vec<u8>) -> Option<(ClientNotice, ChannelIndex)> {
         let attempt = |client: &mut PolledClient| {
             let next = client.take_event(buffer);
             // Receipts and credits of messages that were read are sent now, and not with the next datagram.
@@ -153,8 +153,8 @@ impl Client {
         };
         let Ok(next) = self.driver.wait_for(ClientInterest::Event, attempt).await else {
             let is_reported = self.is_panic_reported.swap(true, Ordering::Relaxed);
-            let end = ClientEvent::Disconnected(DisconnectReason::DriverPanicked);
-            return (!is_reported).then_some(ClientNext::Event(end));
+            let end = ClientNotice::Disconnected(DisconnectReason::DriverPanicked);
+            return (!is_reported).then_some((end, ChannelIndex::default()));
         };
         next
     }

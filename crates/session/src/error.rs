@@ -15,21 +15,6 @@ pub enum SetupError {
     /// The addresses to listen on cannot be used together.
     #[error("a server listens on one address, or on one IPv4 and one IPv6 address")]
     ListenAddrs,
-    /// The maximum length of a stream message is out of range.
-    #[error("the maximum length of a stream message is {length}: use 1 to 268435455")]
-    StreamLength {
-        /// The requested length in bytes.
-        length: usize,
-    },
-    /// A stream needs ordered delivery.
-    #[error("a stream needs messages in order: set `ordered`")]
-    UnorderedStream,
-    /// Tokens, decisions about logins and a channel for players without channels are parts of sessions with channels.
-    #[error("{setting} needs channels")]
-    NeedsChannels {
-        /// The name of the setting.
-        setting: &'static str,
-    },
     /// A socket cannot be bound.
     #[error(transparent)]
     Bind(#[from] BindError),

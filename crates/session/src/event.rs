@@ -6,9 +6,6 @@ use rallypoint_session_proto::{
 };
 use std::net::SocketAddr;
 
-/// The channel of sessions that have no others: those of messages, and of a stream.
-pub const ONLY_CHANNEL: ChannelIndex = ChannelIndex::new(0).unwrap();
-
 /// An event of a server or of one of its players.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -20,7 +17,7 @@ pub enum ServerEvent<'a> {
     Message {
         /// The player who has sent it.
         player: PlayerId,
-        /// Its channel: [`ONLY_CHANNEL`] in sessions without channels.
+        /// Its channel: [`ONLY_CHANNEL`](crate::ONLY_CHANNEL) in sessions without channels.
         channel: ChannelIndex,
         /// The message.
         bytes: &'a [u8],
@@ -28,7 +25,7 @@ pub enum ServerEvent<'a> {
     /// There is room again after [`SendError::WouldBlock`](crate::SendError::WouldBlock).
     Writable(PlayerId),
     /// A player wants to join: accept or refuse. Only a server that decides on logins
-    /// ([`ServerOptions::decides_logins`](crate::ServerOptions::decides_logins)) raises it.
+    /// ([`EndpointConfig::decides_logins`](crate::EndpointConfig::decides_logins)) raises it.
     LoginRequest(LoginRequest),
     /// The player's application has received a message of a channel with receipts.
     Receipt(PlayerId, MessageId),
@@ -51,7 +48,7 @@ pub enum ClientEvent<'a> {
     /// A message arrived. Its bytes are lent until the next call of the client, or until the buffer is used again that was passed
     /// to an async client.
     Message {
-        /// Its channel: [`ONLY_CHANNEL`] in sessions without channels.
+        /// Its channel: [`ONLY_CHANNEL`](crate::ONLY_CHANNEL) in sessions without channels.
         channel: ChannelIndex,
         /// The message.
         bytes: &'a [u8],
@@ -71,44 +68,12 @@ pub enum ClientEvent<'a> {
     LoginFailed(LoginError),
 }
 
-/// The next event of a server: a message is in a buffer of the caller.
-pub(crate) enum ServerNext {
-    Message(PlayerId, ChannelIndex),
-    Event(ServerEvent<'static>),
-}
-
-/// The next event of a client: a message is in a buffer of the caller.
-pub(crate) enum ClientNext {
-    Message(ChannelIndex),
-    Event(ClientEvent<'static>),
-}
-
-impl ServerNext {
-    /// The event, with the message in `buffer`.
+impl<'a> ServerEvent<'a> {
+    /// An event of the protocol. If it is a message, that is in `bytes`, and was received on this channel.
     #[inline]
-    pub fn lend(self, buffer: &[u8]) -> ServerEvent<'_> {
-        match self {
-            Self::Message(player, channel) => ServerEvent::Message { player, channel, bytes: buffer },
-            Self::Event(event) => event,
-        }
-    }
-}
-
-impl ClientNext {
-    /// The event, with the message in `buffer`.
-    #[inline]
-    pub fn lend(self, buffer: &[u8]) -> ClientEvent<'_> {
-        match self {
-            Self::Message(channel) => ClientEvent::Message { channel, bytes: buffer },
-            Self::Event(event) => event,
-        }
-    }
-}
-
-impl ServerEvent<'static> {
-    /// The event of a state machine. `None` for the announcement of messages, each of which has an event of its own.
-    pub(crate) fn from_notice(notice: ServerNotice) -> Option<Self> {
-        Some(match notice {
+    pub(crate) fn new(notice: ServerNotice, channel: ChannelIndex, bytes: &'a [u8]) -> Self {
+        match notice {
+            ServerNotice::Message(player) => Self::Message { player, channel, bytes },
             ServerNotice::Connected(new) => Self::Connected(new),
             ServerNotice::Writable(player) => Self::Writable(player),
             ServerNotice::LoginRequest(request) => Self::LoginRequest(request),
@@ -116,22 +81,22 @@ impl ServerEvent<'static> {
             ServerNotice::Closing(player) => Self::Closing(player),
             ServerNotice::Moved(player, addr) => Self::Moved(player, addr),
             ServerNotice::Disconnected(player, reason) => Self::Disconnected(player, reason),
-            _ => return None,
-        })
+        }
     }
 }
 
-impl ClientEvent<'static> {
-    /// As [`ServerEvent::from_notice`].
-    pub(crate) fn from_notice(notice: ClientNotice) -> Option<Self> {
-        Some(match notice {
+impl<'a> ClientEvent<'a> {
+    /// An event of the protocol. If it is a message, that is in `bytes`, and was received on this channel.
+    #[inline]
+    pub(crate) fn new(notice: ClientNotice, channel: ChannelIndex, bytes: &'a [u8]) -> Self {
+        match notice {
+            ClientNotice::Message => Self::Message { channel, bytes },
             ClientNotice::Connected => Self::Connected,
             ClientNotice::Writable => Self::Writable,
             ClientNotice::Receipt(id) => Self::Receipt(id),
             ClientNotice::Closing => Self::Closing,
             ClientNotice::Disconnected(reason) => Self::Disconnected(reason),
             ClientNotice::LoginFailed(error) => Self::LoginFailed(error),
-            _ => return None,
-        })
+        }
     }
 }

@@ -7,13 +7,13 @@
 //!        │
 //!    SocketDriver                   sockets, batches, and a simulated bad network for tests
 //!        │
-//!  Endpoint, Client                 rallypoint-session-proto: the protocol without sockets
+//!  Endpoint, Client                 rallypoint-session-proto: the protocol without sockets, and what sessions carry
 //! ```
 //!
 //! What a session carries is a setting, the [`Layer`]: messages that fit into a datagram, a stream of longer ones, or channels.
 //! Each channel has its own order, reliability, priority and maximum size, and both sides name the same [`ChannelTable`]. A
 //! server refuses the login of a client with another layer, with a reason, so nothing is ever garbled
-//! ([`ServerOptions::plain_channel`] serves clients without channels as well). Sessions without channels have
+//! ([`EndpointConfig::plain_channel`] serves clients without channels as well). Sessions without channels have
 //! [`ONLY_CHANNEL`].
 //!
 //! All four have the same events, and their methods have the same names. Those of the async types wait where there is something
@@ -58,34 +58,29 @@
 
 #[cfg(feature = "async")]
 mod client;
-mod client_machine;
 #[cfg(feature = "async")]
 mod driver_task;
 mod entropy_refresh;
 mod error;
 mod event;
-mod frame_stream;
 mod link_conditioner;
 mod local_addrs;
 mod local_link;
 mod options;
 mod player_data;
-mod player_streams;
 mod poll_interval;
 mod polled_client;
 mod polled_server;
 #[cfg(feature = "async")]
 mod server;
-mod server_machine;
-mod session_machine;
 mod socket_driver;
 
 #[cfg(feature = "async")]
 pub use client::Client;
 pub use error::{ConnectError, DriverPanicked, NotAcknowledged, SetupError};
-pub use event::{ClientEvent, ONLY_CHANNEL, ServerEvent};
+pub use event::{ClientEvent, ServerEvent};
 pub use link_conditioner::{LinkConditioner, LinkConditions};
-pub use options::{ClientOptions, Layer, ServerOptions};
+pub use options::{ClientOptions, ServerOptions};
 pub use polled_client::PolledClient;
 pub use polled_server::PolledServer;
 #[cfg(feature = "async")]
@@ -95,8 +90,9 @@ pub use rallypoint_query_proto::{Mod, Player, ServerInfo, Team};
 pub use rallypoint_session_proto::{
     Budget, Channel, ChannelFault, ChannelIndex, ChannelMode, ChannelTable, ChannelTableError, Cipher, ClientConfig,
     ConnectToken, Connection, ConnectionConfig, ConnectionStats, DisconnectReason, Encryption, EncryptionPolicy,
-    EndpointConfig, EndpointStats, KeyError, LoginError, LoginRequest, MessageId, NewPlayer, PlayerId, PublicKey, Rate,
-    SendError, SessionConfigError, SlotIndex, StaticKey, TokenClaims, TokenError, TokenIssuer, TokenKey,
+    EndpointConfig, EndpointStats, KeyError, Layer, LoginError, LoginRequest, MessageId, NewPlayer, ONLY_CHANNEL,
+    PlayerId, PublicKey, Rate, SendError, SessionConfigError, SlotIndex, StaticKey, TokenClaims, TokenError,
+    TokenIssuer, TokenKey,
 };
 pub use rallypoint_udp::{BindError, EntropyError};
 

@@ -4,13 +4,13 @@
 use crate::{Client, Server};
 use crate::{ConnectError, LinkConditions, PolledClient, PolledServer, SetupError};
 use rallypoint_session_proto::{
-    ChannelIndex, ChannelTable, ClientConfig, ConnectToken, Encryption, EndpointConfig, PublicKey, SessionConfigError,
-    StaticKey, TokenKey, TokenVerifier, WallClock,
+    ChannelIndex, ChannelTable, ClientConfig, ConnectToken, Encryption, EndpointConfig, Layer, PublicKey,
+    SessionConfigError, StaticKey, TokenKey, TokenVerifier, WallClock,
 };
-use rallypoint_wire::session::STREAM_SUFFIX;
+use rallypoint_udp::clock;
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 /// How long the async `send` waits for room in the window: much longer than any outage that a game survives.
@@ -21,25 +21,6 @@ const SERVER_RECEIVE_BUFFER: usize = 4 << 20;
 
 /// Size of the receive buffer that is requested for a client.
 const CLIENT_RECEIVE_BUFFER: usize = 1 << 20;
-
-/// What the sessions of a game carry, the same on both sides. A server refuses the login of a client that has another layer.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub enum Layer {
-    /// Messages that fit into a datagram each.
-    #[default]
-    Messages,
-    /// Messages that may be longer than a datagram, while small ones share datagrams (S33). They are delivered in order.
-    Stream {
-        /// Maximum length of a message in bytes. From 1 to 2^28 - 1.
-        max_message: usize,
-        /// Whether logins name the stream, so that a peer without one is refused (W118); false for a game whose protocol says that
-        /// its sessions are streams, as the one of rooms does.
-        is_named: bool,
-    },
-    /// Channels: each has its own order, reliability, priority and maximum size.
-    Channels(ChannelTable),
-}
 
 /// Options of a server: a builder, whose fields can be set as well.
 ///
@@ -61,19 +42,8 @@ pub struct ServerOptions {
     /// Whether the server has no sockets, but only clients in the same process
     /// ([`PolledServer::connect_local`]), for single player. Off by default.
     pub local_only: bool,
-    /// Games, players, keys, limits.
+    /// Games, players, keys, limits, and what the sessions carry.
     pub endpoint: EndpointConfig,
-    /// What the sessions carry.
-    pub layer: Layer,
-    /// The key of the game's account service: only players with a valid token may join. It needs channels, and
-    /// [`EndpointConfig::static_key`]. None by default.
-    pub token_issuer: Option<TokenKey>,
-    /// Whether [`ServerEvent::LoginRequest`](crate::ServerEvent::LoginRequest) is raised for each player, and the application
-    /// decides. It needs channels. Off by default.
-    pub decides_logins: bool,
-    /// The channel of players whose client has no channels, and who have no other: reliable and ordered. Such a client has a
-    /// stream with the maximum size of that channel. None by default: their logins are refused.
-    pub plain_channel: Option<ChannelIndex>,
     /// How long [`Server::send`](crate::Server::send) waits while there is no room. From 1 ms to an hour; 10 s by default.
     pub send_timeout: Duration,
     /// A simulated bad network, for tests.
@@ -93,12 +63,8 @@ pub struct ServerOptions {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClientOptions {
-    /// Name, game, encryption.
+    /// Name, game, encryption, and what the session carries.
     pub client: ClientConfig,
-    /// What the session carries.
-    pub layer: Layer,
-    /// The token of the game's account service, if the server requires one. It needs channels, and [`Encryption::Pinned`].
-    pub token: Option<ConnectToken>,
     /// How long [`Client::send`](crate::Client::send) waits while there is no room. From 1 ms to an hour; 10 s by default.
     pub send_timeout: Duration,
     /// A simulated bad network, for tests.
@@ -149,31 +115,37 @@ impl ServerOptions {
     /// The sessions have these channels, the same as the clients'.
     #[must_use]
     pub fn channels(self, table: ChannelTable) -> Self {
-        Self { layer: Layer::Channels(table), ..self }
+        Self { endpoint: self.endpoint.channels(table), ..self }
     }
 
     /// The sessions are streams of messages of at most this length.
     #[must_use]
-    pub fn stream(self, max_message: usize) -> Self {
-        Self { layer: Layer::Stream { max_message, is_named: true }, ..self }
+    pub fn stream(mut self, max_message: usize) -> Self {
+        self.endpoint.layer = Layer::Stream { max_message, is_named: true };
+        self
     }
 
     /// Only players with a valid token of this issuer may join.
     #[must_use]
-    pub fn tokens(self, issuer: TokenKey) -> Self {
-        Self { token_issuer: Some(issuer), ..self }
+    pub fn tokens(mut self, issuer: TokenKey) -> Self {
+        // With a clock before 1970 the expiry of tokens cannot be judged anyway.
+        let unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
+        self.endpoint.tokens = Some(TokenVerifier { issuer, clock: WallClock { at: clock::now(), unix_seconds } });
+        self
     }
 
     /// The application decides who may join.
     #[must_use]
-    pub fn decides_logins(self) -> Self {
-        Self { decides_logins: true, ..self }
+    pub fn decides_logins(mut self) -> Self {
+        self.endpoint.decides_logins = true;
+        self
     }
 
     /// Players whose client has no channels have this one.
     #[must_use]
-    pub fn plain_channel(self, channel: ChannelIndex) -> Self {
-        Self { plain_channel: Some(channel), ..self }
+    pub fn plain_channel(mut self, channel: ChannelIndex) -> Self {
+        self.endpoint.plain_channel = Some(channel);
+        self
     }
 
     /// Binds the sockets of an async server: [`Server::bind`].
@@ -193,20 +165,9 @@ impl ServerOptions {
         PolledServer::bind(self)
     }
 
-    pub(crate) fn token_verifier(&self, now: Instant) -> Option<TokenVerifier> {
-        let issuer = self.token_issuer?;
-        // With a clock before 1970 the expiry of tokens cannot be judged anyway.
-        let unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
-        Some(TokenVerifier { issuer, clock: WallClock { at: now, unix_seconds } })
-    }
-
     pub(crate) fn validate(&self) -> Result<(), SetupError> {
         self.endpoint.validate()?;
         validate_send_timeout(self.send_timeout)?;
-        self.layer.validate(self.endpoint.connection.ordered)?;
-        self.layer.check_setting("token_issuer", self.token_issuer.is_some())?;
-        self.layer.check_setting("decides_logins", self.decides_logins)?;
-        self.layer.check_setting("plain_channel", self.plain_channel.is_some())?;
         let count = |is_v4: bool| self.listen.iter().filter(|addr| addr.is_ipv4() == is_v4).count();
         if self.local_only {
             return Ok(());
@@ -249,19 +210,21 @@ impl ClientOptions {
     /// The session has these channels, the same as the server's.
     #[must_use]
     pub fn channels(self, table: ChannelTable) -> Self {
-        Self { layer: Layer::Channels(table), ..self }
+        Self { client: self.client.channels(table), ..self }
     }
 
     /// The session is a stream of messages of at most this length.
     #[must_use]
-    pub fn stream(self, max_message: usize) -> Self {
-        Self { layer: Layer::Stream { max_message, is_named: true }, ..self }
+    pub fn stream(mut self, max_message: usize) -> Self {
+        self.client.layer = Layer::Stream { max_message, is_named: true };
+        self
     }
 
     /// Shows the server a token of the game's account service.
     #[must_use]
-    pub fn token(self, token: ConnectToken) -> Self {
-        Self { token: Some(token), ..self }
+    pub fn token(mut self, token: ConnectToken) -> Self {
+        self.client.token = Some(token);
+        self
     }
 
     /// Connects an async client: [`Client::connect`].
@@ -283,36 +246,7 @@ impl ClientOptions {
 
     pub(crate) fn validate(&self) -> Result<(), SetupError> {
         self.client.validate()?;
-        validate_send_timeout(self.send_timeout)?;
-        self.layer.validate(self.client.connection.ordered)?;
-        self.layer.check_setting("token", self.token.is_some())
-    }
-}
-
-impl Layer {
-    /// Maximum length of a message, if sessions are streams.
-    pub(crate) fn max_stream_message(&self) -> Option<usize> {
-        if let Self::Stream { max_message, .. } = self { Some(*max_message) } else { None }
-    }
-
-    /// What ends the game of a login (W118). Channels have a suffix of their own, which their state machine adds.
-    pub(crate) fn game_suffix(&self) -> &'static str {
-        if matches!(self, Self::Stream { is_named: true, .. }) { STREAM_SUFFIX } else { "" }
-    }
-
-    fn validate(&self, is_ordered: bool) -> Result<(), SetupError> {
-        match self.max_stream_message() {
-            Some(length) if !(1..1 << 28).contains(&length) => Err(SetupError::StreamLength { length }),
-            Some(_) if !is_ordered => Err(SetupError::UnorderedStream),
-            _ => Ok(()),
-        }
-    }
-
-    fn check_setting(&self, setting: &'static str, is_set: bool) -> Result<(), SetupError> {
-        match self {
-            Self::Messages | Self::Stream { .. } if is_set => Err(SetupError::NeedsChannels { setting }),
-            _ => Ok(()),
-        }
+        Ok(validate_send_timeout(self.send_timeout)?)
     }
 }
 
@@ -336,10 +270,6 @@ impl From<EndpointConfig> for ServerOptions {
             listen: default_addrs().to_vec(),
             local_only: false,
             endpoint,
-            layer: Layer::default(),
-            token_issuer: None,
-            decides_logins: false,
-            plain_channel: None,
             send_timeout: SEND_TIMEOUT,
             link_conditions: None,
             receive_buffer: SERVER_RECEIVE_BUFFER,
@@ -351,8 +281,6 @@ impl From<ClientConfig> for ClientOptions {
     fn from(client: ClientConfig) -> Self {
         Self {
             client,
-            layer: Layer::default(),
-            token: None,
             send_timeout: SEND_TIMEOUT,
             link_conditions: None,
             local: None,

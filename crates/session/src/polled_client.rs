@@ -1,11 +1,11 @@
 //! The client for game loops: one call per frame, no thread, no runtime.
 
 use crate::{
-    ClientEvent, ClientOptions, ConnectError, LinkConditions, SetupError, client_machine::ClientMachine,
-    entropy_refresh::secret_bytes, event::ClientNext, local_link::LocalLink, socket_driver::SocketDriver,
+    ClientEvent, ClientOptions, ConnectError, LinkConditions, SetupError, entropy_refresh::secret_bytes,
+    local_link::LocalLink, socket_driver::SocketDriver,
 };
 use rallypoint_session_proto::{
-    ChannelIndex, ClientEvent as ClientNotice, Connection, ConnectionStats, MessageId, SendError,
+    ChannelIndex, Client, ClientEvent as ClientNotice, Connection, ConnectionStats, MessageId, SendError,
 };
 use rallypoint_udp::{BindError, UdpSocket, clock};
 use std::{
@@ -54,10 +54,7 @@ use std::{
 /// # #[allow(unreachable_code)] Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct PolledClient {
-    driver: SocketDriver<ClientMachine>,
-    /// The next event, if it is polled already.
-    next_event: Option<ClientEvent<'static>>,
-    is_readable: bool,
+    driver: SocketDriver<Client>,
     /// The message that was handed out last.
     buffer: Vec<u8>,
 }
@@ -87,14 +84,9 @@ impl PolledClient {
     }
 
     fn start(server: SocketAddr, options: ClientOptions, sockets: Vec<Arc<UdpSocket>>) -> Result<Self, SetupError> {
-        let conditions = options.link_conditions;
-        let machine = ClientMachine::new(clock::now(), server, options, *secret_bytes()?)?;
-        Ok(Self {
-            driver: SocketDriver::new(machine, sockets, conditions),
-            next_event: None,
-            is_readable: false,
-            buffer: Vec::new(),
-        })
+        let client = Client::new(clock::now(), server, options.client, *secret_bytes()?)?;
+        let driver = SocketDriver::new(client, sockets, options.link_conditions);
+        Ok(Self { driver, buffer: Vec::new() })
     }
 
     /// Receives datagrams, handles expired timers, and sends what is due. Call it once per frame.
@@ -119,7 +111,8 @@ impl PolledClient {
         let mut buffer = std::mem::take(&mut self.buffer);
         let next = self.take_event(&mut buffer);
         self.buffer = buffer;
-        Some(next?.lend(&self.buffer))
+        let (notice, channel) = next?;
+        Some(ClientEvent::new(notice, channel, &self.buffer))
     }
 
     /// Sends a message on a channel: [`ONLY_CHANNEL`](crate::ONLY_CHANNEL) if the session has no others. It leaves with the next
@@ -205,42 +198,12 @@ impl PolledClient {
         self.driver.set_link_conditions(conditions);
     }
 
-    /// Takes the next event; a message is copied into `buffer`.
-    pub(crate) fn take_event(&mut self, buffer: &mut Vec<u8>) -> Option<ClientNext> {
-        loop {
-            let has_event = self.has_event();
-            if let Some(event) = self.next_event.take() {
-                return Some(ClientNext::Event(event));
-            }
-            if self.is_readable {
-                let now = self.driver.last_driven();
-                if let Some(channel) = self.driver.machine_mut().recv(now, buffer) {
-                    return Some(ClientNext::Message(channel));
-                }
-                self.is_readable = false;
-            }
-            // Reading the last message may have raised an event.
-            if !has_event {
-                return None;
-            }
-        }
+    /// Takes the next event; a message is copied into `buffer`, and was received on this channel.
+    pub(crate) fn take_event(&mut self, buffer: &mut Vec<u8>) -> Option<(ClientNotice, ChannelIndex)> {
+        self.driver.machine_mut().next_event(buffer)
     }
 
-    /// Whether [`next_event`](Self::next_event) may have something: a message may turn out to be incomplete.
-    pub(crate) fn has_event(&mut self) -> bool {
-        while self.next_event.is_none()
-            && let Some(notice) = self.driver.poll_event()
-        {
-            match notice {
-                // The messages are read one by one, after the other events.
-                ClientNotice::Message => self.is_readable = true,
-                notice => self.next_event = ClientEvent::from_notice(notice),
-            }
-        }
-        self.next_event.is_some() || self.is_readable
-    }
-
-    fn machine(&self) -> &ClientMachine {
+    fn machine(&self) -> &Client {
         self.driver.machine()
     }
 }
@@ -248,7 +211,7 @@ impl PolledClient {
 /// For the driver task.
 #[cfg(feature = "async")]
 impl PolledClient {
-    pub(crate) fn driver(&mut self) -> &mut SocketDriver<ClientMachine> {
+    pub(crate) fn driver(&mut self) -> &mut SocketDriver<Client> {
         &mut self.driver
     }
 }

@@ -3,21 +3,19 @@
 use crate::{
     ClientOptions, PolledClient, ServerEvent, ServerOptions, SetupError,
     entropy_refresh::secret_bytes,
-    event::ServerNext,
     local_link::LocalLink,
     player_data::PlayerData,
-    server_machine::ServerMachine,
     socket_driver::{self, SocketDriver},
 };
+use rallypoint_machine::Machine;
 use rallypoint_query_proto::{ServerInfo, SessionReplies};
 use rallypoint_session_proto::{
-    ChannelIndex, Connection, ConnectionStats, EndpointStats, MessageId, PlayerId, QueryReplies, SendError,
+    ChannelIndex, Connection, ConnectionStats, Endpoint, EndpointStats, MessageId, PlayerId, QueryReplies, SendError,
     ServerEvent as ServerNotice,
 };
 use rallypoint_udp::clock;
 use std::{
     any::Any,
-    collections::VecDeque,
     fmt,
     net::SocketAddr,
     sync::Arc,
@@ -57,11 +55,7 @@ pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct PolledServer {
-    driver: SocketDriver<ServerMachine>,
-    /// Players with messages to read, each once; they are read in turn.
-    readable: VecDeque<PlayerId>,
-    /// Events that are polled already.
-    events: VecDeque<ServerEvent<'static>>,
+    driver: SocketDriver<Endpoint>,
     /// The message that was handed out last.
     buffer: Vec<u8>,
     data: PlayerData,
@@ -79,12 +73,9 @@ impl PolledServer {
         options.validate()?;
         let listen: &[SocketAddr] = if options.local_only { &[] } else { &options.listen };
         let sockets = socket_driver::listen(listen, options.receive_buffer)?;
-        let conditions = options.link_conditions;
-        let machine = ServerMachine::new(clock::now(), options, *secret_bytes()?)?;
+        let endpoint = Endpoint::new(options.endpoint, *secret_bytes()?)?;
         Ok(Self {
-            driver: SocketDriver::new(machine, sockets, conditions),
-            readable: VecDeque::new(),
-            events: VecDeque::new(),
+            driver: SocketDriver::new(endpoint, sockets, options.link_conditions),
             buffer: Vec::new(),
             data: PlayerData::default(),
             local_clients: 0,
@@ -139,16 +130,15 @@ impl PolledServer {
         let mut buffer = std::mem::take(&mut self.buffer);
         let next = self.take_event(&mut buffer);
         self.buffer = buffer;
-        Some(next?.lend(&self.buffer))
+        let (notice, channel) = next?;
+        Some(ServerEvent::new(notice, channel, &self.buffer))
     }
 
     /// The next message of one player, and its channel. It is lent until the next call. For a server that reads its players one
     /// by one and does not call [`next_event`](Self::next_event). Messages can be read after the end of a session as well, until
     /// [`ServerEvent::Disconnected`] is raised.
     pub fn recv(&mut self, player: PlayerId) -> Option<(ChannelIndex, &[u8])> {
-        let now = self.driver.last_driven();
-        let channel = self.driver.machine_mut().recv(now, player, &mut self.buffer)?;
-        Some((channel, &self.buffer))
+        self.driver.machine_mut().recv(player)
     }
 
     /// Sends a message to a player on a channel: [`ONLY_CHANNEL`](crate::ONLY_CHANNEL) if the session has no others. It leaves
@@ -202,7 +192,7 @@ impl PolledServer {
         report: impl FnMut(PlayerId, Result<MessageId, SendError>),
     ) {
         let now = self.send_time(channel);
-        self.driver.machine_mut().broadcast_with(now, players, channel, message.into(), report);
+        self.driver.machine_mut().broadcast(now, players, channel, message, report);
     }
 
     /// Accepts a player after [`ServerEvent::LoginRequest`]; [`disconnect`](Self::disconnect) refuses it, with a reason.
@@ -230,10 +220,7 @@ impl PolledServer {
         loop {
             self.poll();
             // Events are read and dropped: unread ones would keep the sessions of players who have left.
-            while self.has_event() {
-                self.events.clear();
-                self.readable.clear();
-            }
+            while self.driver.machine_mut().poll_event().is_some() {}
             let left = deadline.saturating_duration_since(clock::now());
             // Queues are sent first; and a player may log in only now. So this may time out.
             if !self.has_sessions() || left.is_zero() {
@@ -246,10 +233,11 @@ impl PolledServer {
     /// All players who are accepted.
     #[must_use]
     pub fn players(&self) -> Vec<PlayerId> {
-        self.machine().players()
+        self.machine().players().collect()
     }
 
-    /// Whether a player has channels; if not, it has only [`ServerOptions::plain_channel`].
+    /// Whether a player has channels; if not on a server that has them, it has only
+    /// [`EndpointConfig::plain_channel`](crate::EndpointConfig::plain_channel).
     #[must_use]
     pub fn has_channels(&self, player: PlayerId) -> bool {
         self.machine().has_channels(player)
@@ -343,41 +331,20 @@ impl PolledServer {
         self.driver.set_link_conditions(conditions);
     }
 
-    /// Takes the next event; a message is copied into `buffer`.
-    pub(crate) fn take_event(&mut self, buffer: &mut Vec<u8>) -> Option<ServerNext> {
+    /// Takes the next event; a message is copied into `buffer`, and was received on this channel.
+    pub(crate) fn take_event(&mut self, buffer: &mut Vec<u8>) -> Option<(ServerNotice, ChannelIndex)> {
         self.data.on_next();
-        loop {
-            if self.has_event()
-                && let Some(event) = self.events.pop_front()
-            {
-                if let ServerEvent::Disconnected(player, _) = event {
-                    self.data.on_end(player);
-                }
-                return Some(ServerNext::Event(event));
-            }
-            let player = self.readable.pop_front()?;
-            let now = self.driver.last_driven();
-            if let Some(channel) = self.driver.machine_mut().recv(now, player, buffer) {
-                self.readable.push_back(player);
-                return Some(ServerNext::Message(player, channel));
-            }
-            // Reading the last message may have raised an event.
+        let next = self.driver.machine_mut().next_event(buffer)?;
+        if let ServerNotice::Disconnected(player, _) = next.0 {
+            self.data.on_end(player);
         }
+        Some(next)
     }
 
     /// Whether [`next_event`](Self::next_event) may have something: a message may turn out to be incomplete.
-    pub(crate) fn has_event(&mut self) -> bool {
-        while self.events.is_empty()
-            && let Some(notice) = self.driver.poll_event()
-        {
-            match notice {
-                // The messages are read in turn, after the other events.
-                ServerNotice::Message(player) if self.readable.contains(&player) => {}
-                ServerNotice::Message(player) => self.readable.push_back(player),
-                notice => self.events.extend(ServerEvent::from_notice(notice)),
-            }
-        }
-        !self.events.is_empty() || !self.readable.is_empty()
+    #[cfg(feature = "async")]
+    pub(crate) fn has_event(&self) -> bool {
+        self.machine().has_events()
     }
 
     /// Whether there are players, accepted or not.
@@ -391,7 +358,7 @@ impl PolledServer {
         self.driver.send_time(self.machine().is_expiring(channel))
     }
 
-    fn machine(&self) -> &ServerMachine {
+    fn machine(&self) -> &Endpoint {
         self.driver.machine()
     }
 }
@@ -399,27 +366,19 @@ impl PolledServer {
 /// For the driver task.
 #[cfg(feature = "async")]
 impl PolledServer {
-    pub(crate) fn driver(&mut self) -> &mut SocketDriver<ServerMachine> {
+    pub(crate) fn driver(&mut self) -> &mut SocketDriver<Endpoint> {
         &mut self.driver
-    }
-
-    /// Copies the next message of a player into `buffer`. Returns its channel.
-    pub(crate) fn recv_into(&mut self, player: PlayerId, buffer: &mut Vec<u8>) -> Option<ChannelIndex> {
-        let now = self.driver.last_driven();
-        self.driver.machine_mut().recv(now, player, buffer)
     }
 
     /// The next player who has logged in. Other events are dropped, for callers that read messages player by player.
     pub(crate) fn next_player(&mut self) -> Option<crate::NewPlayer> {
-        while self.has_event() {
-            self.readable.clear();
-            match self.events.pop_front() {
-                Some(ServerEvent::Connected(new)) => return Some(new),
-                Some(ServerEvent::Disconnected(player, _)) => self.data.on_end(player),
+        loop {
+            match self.driver.machine_mut().poll_event()? {
+                ServerNotice::Connected(new) => return Some(new),
+                ServerNotice::Disconnected(player, _) => self.data.on_end(player),
                 _ => {}
             }
         }
-        None
     }
 }
 

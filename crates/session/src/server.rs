@@ -88,7 +88,10 @@ impl PolledSession for PolledServer {
     fn is_ready(&mut self, interest: ServerInterest) -> bool {
         match interest {
             ServerInterest::Event => self.has_event(),
-            ServerInterest::Message(player) => self.driver().machine().is_readable_or_ended(player),
+            ServerInterest::Message(player) => {
+                let endpoint = self.driver().machine();
+                endpoint.is_readable(player) || !endpoint.is_active(player)
+            }
             ServerInterest::Room(player, channel, length) => self.driver().machine().has_room(player, channel, length),
             ServerInterest::Empty => !self.has_sessions(),
         }
@@ -138,8 +141,8 @@ impl Server {
             self.wake_for_replies(server);
             next
         };
-        let next = self.driver.wait_for(ServerInterest::Event, attempt).await?;
-        Ok(next.lend(buffer))
+        let (notice, channel) = self.driver.wait_for(ServerInterest::Event, attempt).await?;
+        Ok(ServerEvent::new(notice, channel, buffer))
     }
 
     /// The next player who has logged in. Other events are dropped: messages are read with [`recv`](Self::recv). For a server
@@ -162,7 +165,11 @@ impl Server {
         buffer: &'a mut Vec<u8>,
     ) -> Result<Option<(ChannelIndex, &'a [u8])>, DriverPanicked> {
         let attempt = |server: &mut PolledServer| {
-            let received = server.recv_into(player, buffer);
+            let received = server.recv(player).map(|(channel, bytes)| {
+                buffer.clear();
+                buffer.extend_from_slice(bytes);
+                channel
+            });
             self.wake_for_replies(server);
             (received.is_some() || !server.driver().machine().is_active(player)).then_some(received)
         };
@@ -254,7 +261,8 @@ impl Server {
         self.driver.with(|server| server.players())
     }
 
-    /// Whether a player has channels; if not, it has only [`ServerOptions::plain_channel`].
+    /// Whether a player has channels; if not on a server that has them, it has only
+    /// [`EndpointConfig::plain_channel`](crate::EndpointConfig::plain_channel).
     #[must_use]
     pub fn has_channels(&self, player: PlayerId) -> bool {
         self.driver.with(|server| server.has_channels(player))

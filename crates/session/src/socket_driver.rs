@@ -6,9 +6,9 @@ use crate::{
     local_addrs::LocalAddrs,
     local_link::{LocalLink, Wake},
     poll_interval::PollInterval,
-    session_machine::SessionMachine,
 };
 use rallypoint_machine::{Machine, SocketIndex, Transmit};
+use rallypoint_session_proto::SessionMachine;
 use rallypoint_udp::{BATCH_SIZE, BindError, Poller, RecvBatch, SendBatch, UdpSocket, clock};
 use std::{
     net::SocketAddr,
@@ -90,13 +90,8 @@ impl<M: SessionMachine> SocketDriver<M> {
         }
     }
 
-    /// When the machine was last driven. A message is only queued when it is passed to `send`, so this time does for it: to read
-    /// the clock for each of many small messages would cost as much as the messages.
-    pub fn last_driven(&self) -> Instant {
-        self.last_driven
-    }
-
-    /// The time of a message that is passed to `send`: only for one that expires it has to be exact.
+    /// The time of a message that is passed to `send`. Only for one that expires it has to be exact: the others are only queued, and
+    /// to read the clock for each of many small messages would cost as much as the messages.
     pub fn send_time(&self, is_expiring: bool) -> Instant {
         if is_expiring { clock::now() } else { self.last_driven }
     }
@@ -107,10 +102,6 @@ impl<M: SessionMachine> SocketDriver<M> {
 
     pub fn machine_mut(&mut self) -> &mut M {
         self.machine.inner_mut()
-    }
-
-    pub fn poll_event(&mut self) -> Option<M::Event> {
-        self.machine.poll_event()
     }
 
     pub fn set_link_conditions(&mut self, conditions: Option<LinkConditions>) {

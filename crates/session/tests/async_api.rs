@@ -5,7 +5,7 @@ use crate::common;
 use common::{all_encryptions, client_options, key, server_options};
 use rallypoint_session::{
     BindError, Client, ClientOptions, ConnectError, DisconnectReason, Encryption, LinkConditions, LoginError,
-    NewPlayer, ONLY_CHANNEL, PublicKey, SendError, Server, ServerEvent, ServerOptions, SetupError,
+    NewPlayer, ONLY_CHANNEL, PublicKey, SendError, Server, ServerEvent, ServerOptions, SessionConfigError, SetupError,
 };
 use std::{sync::Arc, time::Duration};
 
@@ -190,7 +190,10 @@ async fn a_server_that_cannot_start_reports_the_reason() {
     too_many.endpoint.max_players = 256;
     let error = Server::bind(too_many).await.unwrap_err();
     assert_eq!(error.to_string(), "max_players is 256: use 1 to 255");
-    assert!(matches!(Server::bind(server_options().stream(0)).await, Err(SetupError::StreamLength { length: 0 })));
+    assert!(matches!(
+        Server::bind(server_options().stream(0)).await,
+        Err(SetupError::Config(SessionConfigError::StreamLength { length: 0 }))
+    ));
 }
 
 #[tokio::test]

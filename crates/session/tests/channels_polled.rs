@@ -216,10 +216,13 @@ fn w110_a_peer_with_another_table_or_without_channels_is_refused_with_a_reason()
 #[test]
 fn tokens_and_decisions_about_logins_need_channels() {
     let error = PolledServer::bind(server_options().stream(1_000).decides_logins()).unwrap_err();
-    assert!(matches!(error, SetupError::NeedsChannels { setting: "decides_logins" }), "{error}");
+    assert!(
+        matches!(error, SetupError::Config(SessionConfigError::NeedsChannels { setting: "decides_logins" })),
+        "{error}"
+    );
     let issuer = TokenIssuer::from_seed([7; 32]).unwrap();
     let error = PolledServer::bind(server_options().tokens(issuer.public())).unwrap_err();
-    assert!(matches!(error, SetupError::NeedsChannels { setting: "token_issuer" }), "{error}");
+    assert!(matches!(error, SetupError::Config(SessionConfigError::NeedsChannels { setting: "tokens" })), "{error}");
     let token = issuer.issue(&key().public(), "alice", 1, b"").unwrap();
     let options = client_options(Encryption::Pinned(key().public())).token(token);
     let error = PolledClient::connect("127.0.0.1:9", options).unwrap_err();

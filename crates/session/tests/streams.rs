@@ -121,7 +121,7 @@ fn s33_errors_name_the_limit() {
 #[test]
 fn s33_a_client_that_breaks_the_stream_is_disconnected() {
     let (mut server, _) = stream_options(100);
-    server.layer = Layer::Stream { max_message: 100, is_named: false };
+    server.endpoint.layer = Layer::Stream { max_message: 100, is_named: false };
     // This client uses no streams: the start of its message is read as an invalid length.
     let mut pair = Pair::new(server, client_options(Encryption::Plain));
     pair.client.send(ONLY_CHANNEL, &[0xff; 20]).unwrap();

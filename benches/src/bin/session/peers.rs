@@ -3,14 +3,10 @@
 use crate::exchange::{CLIENT, SERVER, log_in};
 use rallypoint_machine::Machine;
 use rallypoint_session_proto::{
-    Channel, ChannelClient, ChannelClientConfig, ChannelIndex, ChannelServer, ChannelServerConfig, ChannelTable,
-    Client, ClientConfig, ClientEvent, Connection, Encryption, Endpoint, EndpointConfig, PlayerId, ServerEvent,
-    StreamReader, StreamWriter,
+    Channel, ChannelTable, Client, ClientConfig, ClientEvent, Connection, Encryption, Endpoint, EndpointConfig,
+    ONLY_CHANNEL, PlayerId, ServerEvent, StreamReader, StreamWriter,
 };
 use std::{net::SocketAddr, time::Instant};
-
-/// The only channel.
-const CHANNEL: ChannelIndex = ChannelIndex::new(0).unwrap();
 
 /// One side of a session.
 pub trait Peer {
@@ -41,17 +37,17 @@ pub trait Peer {
 }
 
 /// A server and its only player.
-pub struct Served<S> {
-    server: S,
+pub struct Served {
+    server: Endpoint,
     player: PlayerId,
 }
 
 /// A server that broadcasts each message to its single player.
-pub struct Broadcasting(pub Served<ChannelServer>);
+pub struct Broadcasting(pub Served);
 
 /// A server that packs messages into a stream.
 pub struct Packed {
-    peer: Served<Endpoint>,
+    peer: Served,
     writer: StreamWriter,
     /// Bytes of a full message of the session.
     size: usize,
@@ -64,29 +60,22 @@ pub struct Unpacked {
 }
 
 /// A server and a client without channels, who are connected, and the time.
-pub fn plain(encryption: Encryption) -> (Instant, Served<Endpoint>, Client) {
-    let start = Instant::now();
-    let mut server =
-        Endpoint::new(EndpointConfig::for_game("bench"), [1; 32]).expect("the default configuration is valid");
+pub fn plain(encryption: Encryption) -> (Instant, Served, Client) {
     let config = ClientConfig { encryption, ..ClientConfig::new("bench", "bench") };
-    let mut client = Client::new(start, SERVER.into(), config, [2; 32]).expect("the default configuration is valid");
-    let now = log_in(start, &mut server, &mut client, |server, client| {
-        client.is_connected() && server.players().next().is_some()
-    });
-    let player = server.players().next().expect("a player");
-    (now, Served { server, player }, client)
+    connect(EndpointConfig::for_game("bench"), config)
 }
 
 /// A server and a client with this channel.
-pub fn channel(encryption: Encryption, channel: Channel) -> (Instant, Served<ChannelServer>, ChannelClient) {
-    let start = Instant::now();
+pub fn channel(encryption: Encryption, channel: Channel) -> (Instant, Served, Client) {
     let table = ChannelTable::new([channel]).expect("the table is valid");
-    let config = ChannelServerConfig::new("bench", table.clone());
-    let mut server = ChannelServer::new(start, config, [1; 32]).expect("the default configuration is valid");
-    let mut config = ChannelClientConfig::new("bench", "bench", table);
-    config.client.encryption = encryption;
-    let mut client =
-        ChannelClient::new(start, SERVER.into(), config, [2; 32]).expect("the default configuration is valid");
+    let config = ClientConfig { encryption, ..ClientConfig::new("bench", "bench") };
+    connect(EndpointConfig::for_game("bench").channels(table.clone()), config.channels(table))
+}
+
+fn connect(server: EndpointConfig, client: ClientConfig) -> (Instant, Served, Client) {
+    let start = Instant::now();
+    let mut server = Endpoint::new(server, [1; 32]).expect("the configuration is valid");
+    let mut client = Client::new(start, SERVER.into(), client, [2; 32]).expect("the configuration is valid");
     let now = log_in(start, &mut server, &mut client, |server, client| {
         client.is_connected() && server.players().next().is_some()
     });
@@ -95,7 +84,7 @@ pub fn channel(encryption: Encryption, channel: Channel) -> (Instant, Served<Cha
 }
 
 impl Packed {
-    pub fn new(peer: Served<Endpoint>) -> Self {
+    pub fn new(peer: Served) -> Self {
         let size = peer.server.connection(peer.player).map_or(0, Connection::max_message);
         Self { peer, writer: StreamWriter::new(1_000), size }
     }
@@ -107,7 +96,7 @@ impl Unpacked {
     }
 }
 
-impl Peer for Served<Endpoint> {
+impl Peer for Served {
     type Machine = Endpoint;
 
     fn address() -> SocketAddr {
@@ -123,7 +112,7 @@ impl Peer for Served<Endpoint> {
     }
 
     fn send(&mut self, now: Instant, message: &[u8]) {
-        let _ = self.server.send(now, self.player, message);
+        let _ = self.server.send(now, self.player, ONLY_CHANNEL, message);
     }
 
     fn recv(&mut self, _now: Instant) -> bool {
@@ -147,7 +136,7 @@ impl Peer for Client {
     }
 
     fn send(&mut self, now: Instant, message: &[u8]) {
-        let _ = Self::send(self, now, message);
+        let _ = Self::send(self, now, ONLY_CHANNEL, message);
     }
 
     fn recv(&mut self, _now: Instant) -> bool {
@@ -155,38 +144,14 @@ impl Peer for Client {
     }
 }
 
-impl Peer for Served<ChannelServer> {
-    type Machine = ChannelServer;
-
-    fn address() -> SocketAddr {
-        SERVER.into()
-    }
-
-    fn machine(&mut self) -> &mut ChannelServer {
-        &mut self.server
-    }
-
-    fn is_message(event: &ServerEvent) -> bool {
-        matches!(event, ServerEvent::Message(_))
-    }
-
-    fn send(&mut self, now: Instant, message: &[u8]) {
-        let _ = self.server.send(now, self.player, CHANNEL, message);
-    }
-
-    fn recv(&mut self, now: Instant) -> bool {
-        self.server.recv(now, self.player).is_some()
-    }
-}
-
 impl Peer for Broadcasting {
-    type Machine = ChannelServer;
+    type Machine = Endpoint;
 
     fn address() -> SocketAddr {
         SERVER.into()
     }
 
-    fn machine(&mut self) -> &mut ChannelServer {
+    fn machine(&mut self) -> &mut Endpoint {
         self.0.machine()
     }
 
@@ -196,35 +161,11 @@ impl Peer for Broadcasting {
 
     fn send(&mut self, now: Instant, message: &[u8]) {
         let Served { server, player } = &mut self.0;
-        server.broadcast(now, [*player], CHANNEL, message, |_, error| panic!("{error}"));
+        server.broadcast(now, [*player], ONLY_CHANNEL, message, |_, sent| assert!(sent.is_ok(), "{sent:?}"));
     }
 
     fn recv(&mut self, now: Instant) -> bool {
         self.0.recv(now)
-    }
-}
-
-impl Peer for ChannelClient {
-    type Machine = Self;
-
-    fn address() -> SocketAddr {
-        CLIENT.into()
-    }
-
-    fn machine(&mut self) -> &mut Self {
-        self
-    }
-
-    fn is_message(event: &ClientEvent) -> bool {
-        matches!(event, ClientEvent::Message)
-    }
-
-    fn send(&mut self, now: Instant, message: &[u8]) {
-        let _ = Self::send(self, now, CHANNEL, message);
-    }
-
-    fn recv(&mut self, now: Instant) -> bool {
-        Self::recv(self, now).is_some()
     }
 }
 
@@ -249,7 +190,10 @@ impl Peer for Packed {
         if writer.pending() >= *size {
             // Only full ones: the rest waits for more messages.
             let _ = writer.flush(*size, |part| {
-                if part.len() == *size { peer.server.send(now, peer.player, part).map_err(drop) } else { Err(()) }
+                if part.len() < *size {
+                    return Err(());
+                }
+                peer.server.send(now, peer.player, ONLY_CHANNEL, part).map(drop).map_err(drop)
             });
         }
     }
@@ -275,7 +219,7 @@ impl Peer for Unpacked {
     }
 
     fn send(&mut self, now: Instant, message: &[u8]) {
-        let _ = self.client.send(now, message);
+        let _ = self.client.send(now, ONLY_CHANNEL, message);
     }
 
     fn recv(&mut self, _now: Instant) -> bool {
@@ -283,7 +227,7 @@ impl Peer for Unpacked {
             if self.reader.next_frame().expect("a valid stream").is_some() {
                 return true;
             }
-            let Some(message) = self.client.recv() else { return false };
+            let Some((_, message)) = self.client.recv() else { return false };
             self.reader.push(message).expect("a valid stream");
         }
     }

@@ -3,8 +3,8 @@
 use crate::library::{Library, Received, Side};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_session_proto::{
-    Client, ClientConfig, ClientEvent, ConnectionConfig, Encryption, Endpoint, EndpointConfig, PlayerId, SendError,
-    ServerEvent,
+    Client, ClientConfig, ClientEvent, ConnectionConfig, Encryption, Endpoint, EndpointConfig, MessageId, ONLY_CHANNEL,
+    PlayerId, SendError, ServerEvent,
 };
 use std::{net::SocketAddr, time::Instant};
 
@@ -14,54 +14,40 @@ pub struct Rallypoint;
 /// Rallypoint with the largest window on both sides.
 pub struct RallypointWide;
 
-/// A server state machine, with or without channels.
-pub trait ServerMachine: Machine<Event = ServerEvent> + 'static {
-    fn send(&mut self, now: Instant, player: PlayerId, message: &[u8]) -> Result<(), SendError>;
-
-    fn recv(&mut self, now: Instant, player: PlayerId) -> Option<&[u8]>;
-}
-
-/// A client state machine, with or without channels.
-pub trait ClientMachine: Machine<Event = ClientEvent> + 'static {
-    fn is_connected(&self) -> bool;
-
-    fn send(&mut self, now: Instant, message: &[u8]) -> Result<(), SendError>;
-
-    fn recv(&mut self, now: Instant) -> Option<&[u8]>;
-}
-
-pub struct Server<M> {
-    machine: M,
+/// A server, whose sessions have one channel or none.
+pub struct Server {
+    machine: Endpoint,
     player: Option<PlayerId>,
     received: Received,
 }
 
-pub struct Player<M> {
-    pub machine: M,
+/// Its player.
+pub struct Player {
+    pub machine: Client,
     received: Received,
 }
 
 impl Library for Rallypoint {
     const NAME: &'static str = "rallypoint";
-    type Server = Server<Endpoint>;
-    type Client = Player<Client>;
+    type Server = Server;
+    type Client = Player;
 
-    fn pair(now: Instant, server: SocketAddr, _size: usize) -> (Server<Endpoint>, Player<Client>) {
+    fn pair(now: Instant, server: SocketAddr, _size: usize) -> (Server, Player) {
         pair(now, server, ConnectionConfig::default())
     }
 }
 
 impl Library for RallypointWide {
     const NAME: &'static str = "rallypoint, window of 16,384";
-    type Server = Server<Endpoint>;
-    type Client = Player<Client>;
+    type Server = Server;
+    type Client = Player;
 
-    fn pair(now: Instant, server: SocketAddr, _size: usize) -> (Server<Endpoint>, Player<Client>) {
+    fn pair(now: Instant, server: SocketAddr, _size: usize) -> (Server, Player) {
         pair(now, server, ConnectionConfig { window: 16_384, ..ConnectionConfig::default() })
     }
 }
 
-fn pair(now: Instant, server: SocketAddr, connection: ConnectionConfig) -> (Server<Endpoint>, Player<Client>) {
+fn pair(now: Instant, server: SocketAddr, connection: ConnectionConfig) -> (Server, Player) {
     let config = EndpointConfig { connection: connection.clone(), ..EndpointConfig::for_game("bench") };
     let endpoint = Endpoint::new(config, [1; 32]).expect("the configuration is valid");
     let config = ClientConfig { encryption: Encryption::Plain, connection, ..ClientConfig::new("bench", "bench") };
@@ -69,32 +55,8 @@ fn pair(now: Instant, server: SocketAddr, connection: ConnectionConfig) -> (Serv
     (Server::new(endpoint, Received::default()), Player::new(client, Received::default()))
 }
 
-impl ServerMachine for Endpoint {
-    fn send(&mut self, now: Instant, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
-        Self::send(self, now, player, message)
-    }
-
-    fn recv(&mut self, _now: Instant, player: PlayerId) -> Option<&[u8]> {
-        Self::recv(self, player)
-    }
-}
-
-impl ClientMachine for Client {
-    fn is_connected(&self) -> bool {
-        Self::is_connected(self)
-    }
-
-    fn send(&mut self, now: Instant, message: &[u8]) -> Result<(), SendError> {
-        Self::send(self, now, message)
-    }
-
-    fn recv(&mut self, _now: Instant) -> Option<&[u8]> {
-        Self::recv(self)
-    }
-}
-
-impl<M: ServerMachine> Server<M> {
-    pub fn new(machine: M, received: Received) -> Self {
+impl Server {
+    pub fn new(machine: Endpoint, received: Received) -> Self {
         Self { machine, player: None, received }
     }
 
@@ -103,7 +65,7 @@ impl<M: ServerMachine> Server<M> {
             match event {
                 ServerEvent::Connected(new) => self.player = Some(new.player),
                 ServerEvent::Message(player) => {
-                    while let Some(message) = self.machine.recv(now, player) {
+                    while let Some((_, message)) = self.machine.recv(player) {
                         self.received.take(now, message);
                     }
                 }
@@ -114,8 +76,8 @@ impl<M: ServerMachine> Server<M> {
     }
 }
 
-impl<M: ClientMachine> Player<M> {
-    pub fn new(machine: M, received: Received) -> Self {
+impl Player {
+    pub fn new(machine: Client, received: Received) -> Self {
         Self { machine, received }
     }
 
@@ -123,7 +85,7 @@ impl<M: ClientMachine> Player<M> {
         while let Some(event) = self.machine.poll_event() {
             match event {
                 ClientEvent::Message => {
-                    while let Some(message) = self.machine.recv(now) {
+                    while let Some((_, message)) = self.machine.recv() {
                         self.received.take(now, message);
                     }
                 }
@@ -134,14 +96,14 @@ impl<M: ClientMachine> Player<M> {
     }
 }
 
-impl<M: ServerMachine> Side for Server<M> {
+impl Side for Server {
     fn is_connected(&self) -> bool {
         self.player.is_some()
     }
 
     fn send(&mut self, now: Instant, message: &[u8]) -> bool {
         let Some(player) = self.player else { return false };
-        is_accepted(self.machine.send(now, player, message))
+        is_accepted(self.machine.send(now, player, ONLY_CHANNEL, message))
     }
 
     fn received(&self) -> &Received {
@@ -149,13 +111,13 @@ impl<M: ServerMachine> Side for Server<M> {
     }
 }
 
-impl<M: ClientMachine> Side for Player<M> {
+impl Side for Player {
     fn is_connected(&self) -> bool {
         self.machine.is_connected()
     }
 
     fn send(&mut self, now: Instant, message: &[u8]) -> bool {
-        is_accepted(self.machine.send(now, message))
+        is_accepted(self.machine.send(now, ONLY_CHANNEL, message))
     }
 
     fn received(&self) -> &Received {
@@ -163,15 +125,15 @@ impl<M: ClientMachine> Side for Player<M> {
     }
 }
 
-fn is_accepted(sent: Result<(), SendError>) -> bool {
-    assert!(matches!(sent, Ok(()) | Err(SendError::WouldBlock)), "{sent:?}");
+fn is_accepted(sent: Result<MessageId, SendError>) -> bool {
+    assert!(matches!(sent, Ok(_) | Err(SendError::WouldBlock)), "{sent:?}");
     sent.is_ok()
 }
 
 /// Both sides read their events after every datagram and timeout.
 macro_rules! impl_machine {
-    ($side:ident, $machine:ident) => {
-        impl<M: $machine> Machine for $side<M> {
+    ($side:ident) => {
+        impl Machine for $side {
             type Event = ();
 
             fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
@@ -195,5 +157,5 @@ macro_rules! impl_machine {
     };
 }
 
-impl_machine!(Server, ServerMachine);
-impl_machine!(Player, ClientMachine);
+impl_machine!(Server);
+impl_machine!(Player);

@@ -3,23 +3,19 @@
 use crate::{
     library::Received,
     modes::{Mode, ModeLibrary},
-    rallypoint::{ClientMachine, Player, Server, ServerMachine},
+    rallypoint::{Player, Server},
 };
 use rallypoint_session_proto::{
-    Channel, ChannelClient, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServer, ChannelServerConfig,
-    ChannelTable, Encryption, PlayerId, SendError,
+    Channel, ChannelMode, ChannelTable, Client, ClientConfig, Encryption, Endpoint, EndpointConfig,
 };
 use std::{net::SocketAddr, time::Instant};
 
 /// Rallypoint with channels.
 pub struct RallypointChannels;
 
-/// The only channel.
-const CHANNEL: ChannelIndex = ChannelIndex::new(0).unwrap();
-
 impl ModeLibrary for RallypointChannels {
-    type Server = Server<ChannelServer>;
-    type Client = Player<ChannelClient>;
+    type Server = Server;
+    type Client = Player;
 
     fn pair(now: Instant, server: SocketAddr, size: usize, mode: Mode) -> Option<(Self::Server, Self::Client)> {
         let mode = match mode {
@@ -29,35 +25,10 @@ impl ModeLibrary for RallypointChannels {
             Mode::Expiring => ChannelMode::Expiring,
         };
         let table = ChannelTable::new([Channel::new(mode, size)]).expect("the table is valid");
-        let config = ChannelServerConfig::new("bench", table.clone());
-        let channel_server = ChannelServer::new(now, config, [1; 32]).expect("the configuration is valid");
-        let mut config = ChannelClientConfig::new("bench", "bench", table);
-        config.client.encryption = Encryption::Plain;
-        let client = ChannelClient::new(now, server, config, [2; 32]).expect("the configuration is valid");
-        Some((Server::new(channel_server, Received::in_any_order()), Player::new(client, Received::in_any_order())))
-    }
-}
-
-impl ServerMachine for ChannelServer {
-    fn send(&mut self, now: Instant, player: PlayerId, message: &[u8]) -> Result<(), SendError> {
-        Self::send(self, now, player, CHANNEL, message).map(drop)
-    }
-
-    fn recv(&mut self, now: Instant, player: PlayerId) -> Option<&[u8]> {
-        Self::recv(self, now, player).map(|(_, message)| message)
-    }
-}
-
-impl ClientMachine for ChannelClient {
-    fn is_connected(&self) -> bool {
-        Self::is_connected(self)
-    }
-
-    fn send(&mut self, now: Instant, message: &[u8]) -> Result<(), SendError> {
-        Self::send(self, now, CHANNEL, message).map(drop)
-    }
-
-    fn recv(&mut self, now: Instant) -> Option<&[u8]> {
-        Self::recv(self, now).map(|(_, message)| message)
+        let config = EndpointConfig::for_game("bench").channels(table.clone());
+        let endpoint = Endpoint::new(config, [1; 32]).expect("the configuration is valid");
+        let config = ClientConfig { encryption: Encryption::Plain, ..ClientConfig::new("bench", "bench") };
+        let client = Client::new(now, server, config.channels(table), [2; 32]).expect("the configuration is valid");
+        Some((Server::new(endpoint, Received::in_any_order()), Player::new(client, Received::in_any_order())))
     }
 }

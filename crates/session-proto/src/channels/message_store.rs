@@ -13,7 +13,7 @@ const KEPT: usize = 4_096;
 
 /// A message to send. Many players can share its bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum OutgoingMessage<'a> {
+pub(crate) enum OutgoingMessage<'a> {
     /// Bytes for one peer, which are copied if they have to wait.
     Borrowed(&'a [u8]),
     /// Bytes that several peers are sent.

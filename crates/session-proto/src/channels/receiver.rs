@@ -42,7 +42,7 @@ pub(super) struct Receiver {
 
 /// What comes next.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Next {
+pub(crate) enum Next {
     /// A message of this channel: the payload that the source returned last, without its header.
     Message(ChannelIndex),
     /// The payload that the source returned last, which is not handled yet.
@@ -50,6 +50,13 @@ pub(super) enum Next {
     /// Something that was received earlier.
     Kept,
     Nothing,
+}
+
+impl Next {
+    /// The channel of the message, if that is the next payload.
+    pub fn message(self) -> Option<ChannelIndex> {
+        if let Self::Message(channel) = self { Some(channel) } else { None }
+    }
 }
 
 /// Where the message is that the application is reading.
@@ -160,7 +167,7 @@ impl Receiver {
                 return Ok(Some(channel));
             }
             Next::Nothing => return Ok(None),
-            Next::Payload => match self.handle_payload(source.last_payload(), sender, replies) {
+            Next::Payload => match self.handle_payload(source.last_payload_from(0), sender, replies) {
                 Ok(None) => self.next_kept(sender, replies, source),
                 received => received,
             },

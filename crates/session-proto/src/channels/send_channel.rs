@@ -14,7 +14,8 @@ use pending_receipts::PendingReceipts;
 use rallypoint_wire::session::MessageNumber;
 use std::time::Instant;
 
-pub(super) use message_queue::{ENTRY, FrontMessage, QueuedMessage};
+pub(crate) use message_queue::ENTRY;
+pub(super) use message_queue::{FrontMessage, QueuedMessage};
 
 /// Number of messages of a reliable channel that may be sent before the peer confirms that the first has arrived: a quarter of
 /// the range of a sequence, so that none is ambiguous.
@@ -32,9 +33,7 @@ pub struct MessageId {
 
 impl MessageId {
     /// The ID of a message in a session without channels, which has no receipts.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn without_receipt(channel: ChannelIndex) -> Self {
+    pub(crate) fn without_receipt(channel: ChannelIndex) -> Self {
         Self { channel, number: 0 }
     }
 }

@@ -1,4 +1,4 @@
-//! One session with channels: the agreement on the table, then messages in both directions.
+//! The channels of one session, and the hellos with which both sides agree on the table.
 
 use super::{
     ChannelFault, ChannelIndex, ChannelTable, MessageId,
@@ -8,118 +8,36 @@ use super::{
     replies::Replies,
     sender::Sender,
 };
-use crate::{
-    Connection, DisconnectReason, SendError,
-    connection::{Side, Source},
-};
+use crate::{Connection, SendError, connection::Side};
 use rallypoint_wire::session::channels::{ControlRecord, Hello, Record, RecordWriter, VERSION, records};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// Time for which a peer may take to send its hello.
-const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// One session with channels.
+/// The channels of one session.
 #[derive(Debug)]
-pub(super) struct ChannelSession {
-    state: State,
-    has_hello: bool,
+pub(crate) struct ChannelSession {
     sender: Sender,
     receiver: Receiver,
     replies: Replies,
 }
 
-/// In the order of the life of a session. The state has a byte of its own: to decode it from the bytes of the reason would take
-/// five instructions more each time.
-#[derive(Debug)]
-#[repr(u8)]
-enum State {
-    /// The peer's hello has not arrived.
-    AwaitingHello {
-        until: Instant,
-    },
-    /// A server has not decided whether the player may join.
-    AwaitingDecision,
-    Open,
-    /// The queues are sent, then the connection is closed.
-    Closing {
-        reason: String,
-    },
-    /// The connection ends without the message layer.
-    Done,
-    /// The peer was refused or does not follow the protocol: nothing more of it is read.
-    Aborted,
-}
-
 impl ChannelSession {
-    pub fn new(now: Instant, table: &ChannelTable, side: Side, is_encrypted: bool, window: usize) -> Self {
+    pub fn new(table: &ChannelTable, side: Side, is_encrypted: bool, window: usize) -> Self {
         Self {
-            state: State::AwaitingHello { until: now + HELLO_TIMEOUT },
-            has_hello: false,
             sender: Sender::new(table, side),
             receiver: Receiver::new(table, side, is_encrypted, window),
             replies: Replies::new(table.iter().len()),
         }
     }
 
-    pub fn is_open(&self) -> bool {
-        matches!(self.state, State::Open)
-    }
-
-    pub fn is_awaiting_hello(&self) -> bool {
-        matches!(self.state, State::AwaitingHello { .. })
-    }
-
-    pub fn is_awaiting_decision(&self) -> bool {
-        matches!(self.state, State::AwaitingDecision)
-    }
-
-    /// Whether messages of the peer are read: it was accepted, and follows the protocol.
-    pub fn is_read(&self) -> bool {
-        matches!(self.state, State::Open | State::Closing { .. } | State::Done)
-    }
-
-    /// Whether the peer's hello was in order.
-    pub fn has_hello(&self) -> bool {
-        self.has_hello
-    }
-
-    /// The peer's hello is in order.
-    pub fn await_decision(&mut self) {
-        self.state = State::AwaitingDecision;
-        self.has_hello = true;
-    }
-
-    /// The tables agree: messages flow from now on.
-    pub fn open(&mut self, connection: &mut Connection) {
-        self.state = State::Open;
+    /// The tables agree: payloads are messages from now on.
+    pub fn open(&mut self) {
         self.receiver.open();
-        connection.wake_source();
-        connection.deliver_on_arrival();
     }
 
-    /// Ends the session because the peer does not follow the protocol.
-    pub fn abort(&mut self, now: Instant, connection: &mut Connection, fault: ChannelFault) {
-        self.state = State::Aborted;
+    /// Drops what was received, and what was to be reported of it.
+    pub fn clear(&mut self) {
         self.receiver.clear();
         self.replies.clear();
-        connection.abort(now, DisconnectReason::Channels(fault));
-    }
-
-    /// Sends what waits, and closes the connection with this reason.
-    pub fn close(&mut self, now: Instant, connection: &mut Connection, reason: &str) {
-        match self.state {
-            State::Open => {
-                connection.wake_source();
-                connection.begin_close(now, reason);
-                self.state = State::Closing { reason: reason.to_owned() };
-                self.finish_close(now, connection);
-            }
-            State::AwaitingHello { .. } | State::AwaitingDecision => {
-                self.state = State::Aborted;
-                connection.close(now, reason);
-            }
-            State::Closing { .. } | State::Done | State::Aborted => {}
-        }
     }
 
     #[inline(always)]
@@ -129,7 +47,6 @@ impl ChannelSession {
         channel: ChannelIndex,
         message: OutgoingMessage<'_>,
     ) -> Result<MessageId, SendError> {
-        self.check_open()?;
         self.sender.send(now, channel, message)
     }
 
@@ -150,14 +67,11 @@ impl ChannelSession {
         allowance: usize,
         may_wait: impl FnOnce() -> bool,
     ) -> Option<MessageId> {
-        if !self.is_open() {
-            return None;
-        }
         self.sender.send_directly(now, connection, channel, message, allowance, may_wait)
     }
 
     pub fn has_room(&self, channel: ChannelIndex, length: usize) -> bool {
-        !self.is_open() || self.sender.has_room(channel, length)
+        self.sender.has_room(channel, length)
     }
 
     #[inline]
@@ -165,11 +79,12 @@ impl ChannelSession {
         self.sender.take_writable()
     }
 
+    #[inline]
     pub fn poll_receipt(&mut self) -> Option<MessageId> {
         self.sender.poll_receipt()
     }
 
-    /// Whether a message may be left of what was pulled from the connection.
+    /// Whether a message may be left of what was taken from the connection.
     pub fn is_readable(&self) -> bool {
         self.receiver.is_readable()
     }
@@ -190,6 +105,11 @@ impl ChannelSession {
         !self.sender.has_reliable()
     }
 
+    /// Whether no message waits to be sent.
+    pub fn is_empty(&self) -> bool {
+        self.sender.is_empty()
+    }
+
     /// Bytes of unfinished and waiting messages of the peer, and of receipts that it does not take.
     pub fn memory(&self) -> usize {
         self.receiver.memory() + self.replies.memory()
@@ -200,22 +120,16 @@ impl ChannelSession {
         self.sender.queue_memory()
     }
 
-    /// Moves to the next message, and returns its channel.
-    pub fn next_message(&mut self, source: &mut impl PayloadSource) -> Result<Option<ChannelIndex>, ChannelFault> {
-        let next = self.next(source);
-        self.finish_next(next, source)
+    /// Whether [`next`](Self::next) may be called.
+    #[inline]
+    pub fn is_direct(&self) -> bool {
+        self.receiver.is_direct()
     }
 
     /// Looks for the next message; see [`Receiver::next`].
     #[inline(always)]
     pub fn next(&mut self, source: &mut impl PayloadSource) -> Next {
-        if self.receiver.is_direct() {
-            self.receiver.next(source)
-        } else if self.is_read() {
-            Next::Kept
-        } else {
-            Next::Nothing
-        }
+        self.receiver.next(source)
     }
 
     /// Moves to the message that [`next`](Self::next) has looked for, and returns its channel.
@@ -227,31 +141,7 @@ impl ChannelSession {
         self.receiver.finish_next(next, &mut self.sender, &mut self.replies, source)
     }
 
-    /// Moves to the message that [`next`](Self::next) has looked for in this connection, and returns its channel and bytes.
-    /// `has_ended` is set if the session ends because of it.
-    #[inline(never)]
-    pub fn finish_recv<'a>(
-        &'a mut self,
-        now: Instant,
-        next: Next,
-        connection: &'a mut Connection,
-        has_ended: &mut bool,
-    ) -> Option<(ChannelIndex, &'a [u8])> {
-        let received = self.finish_next(next, connection);
-        if !self.is_idle() {
-            connection.wake_source();
-        }
-        match received {
-            Ok(channel) => channel.map(|channel| (channel, self.message(connection.last_received()))),
-            Err(fault) => {
-                self.abort(now, connection, fault);
-                *has_ended = true;
-                None
-            }
-        }
-    }
-
-    /// The bytes of the message that [`next_message`](Self::next_message) moved to; see [`Receiver::message`].
+    /// The bytes of the message that [`finish_next`](Self::finish_next) moved to; see [`Receiver::message`].
     pub fn message<'a>(&'a self, last: &'a [u8]) -> &'a [u8] {
         self.receiver.message(last)
     }
@@ -259,41 +149,12 @@ impl ChannelSession {
     /// Hands messages over to the connection, as many as it sends at once.
     #[inline]
     pub fn fill(&mut self, now: Instant, connection: &mut Connection, allowance: usize) {
-        match &self.state {
-            State::Open => self.sender.fill(now, connection, &mut self.replies, allowance),
-            State::Closing { .. } => {
-                self.sender.fill(now, connection, &mut self.replies, allowance);
-                self.finish_close(now, connection);
-            }
-            State::AwaitingHello { until } if now >= *until => self.abort(now, connection, ChannelFault::NoHello),
-            State::AwaitingHello { until } => {
-                connection.set_source(Source { wake_at: Some(*until), ..Source::default() });
-            }
-            State::AwaitingDecision | State::Done | State::Aborted => connection.set_source(Source::IDLE),
-        }
-    }
-
-    fn finish_close(&mut self, now: Instant, connection: &mut Connection) {
-        if let State::Closing { reason } = &self.state
-            && self.sender.is_empty()
-        {
-            connection.close(now, reason);
-            connection.set_source(Source::IDLE);
-            self.state = State::Done;
-        }
-    }
-
-    fn check_open(&self) -> Result<(), SendError> {
-        match self.state {
-            State::Open => Ok(()),
-            State::AwaitingHello { .. } | State::AwaitingDecision => Err(SendError::NotConnected),
-            State::Closing { .. } | State::Done | State::Aborted => Err(SendError::Closed),
-        }
+        self.sender.fill(now, connection, &mut self.replies, allowance);
     }
 }
 
 /// Sends a hello.
-pub(super) fn send_hello(now: Instant, connection: &mut Connection, table: &ChannelTable, token: &[u8]) {
+pub(crate) fn send_hello(now: Instant, connection: &mut Connection, table: &ChannelTable, token: &[u8]) {
     let mut writer = RecordWriter::new(connection.max_message());
     writer.hello(&table.entries(), token);
     // It is the first message of the session, so there is room; its size is bounded by the table and the token.
@@ -301,7 +162,7 @@ pub(super) fn send_hello(now: Instant, connection: &mut Connection, table: &Chan
 }
 
 /// Reads the peer's hello, and checks that its table is the same.
-pub(super) fn parse_hello<'a>(table: &ChannelTable, payload: &'a [u8]) -> Result<Hello<'a>, ChannelFault> {
+pub(crate) fn parse_hello<'a>(table: &ChannelTable, payload: &'a [u8]) -> Result<Hello<'a>, ChannelFault> {
     let mut all = records(payload);
     let Some(Ok(Record::Control(ControlRecord::Hello(hello)))) = all.next() else {
         return Err(ChannelFault::NoHello);

@@ -188,7 +188,7 @@ impl ChannelTable {
 
     /// Whether messages of a channel expire.
     #[inline]
-    pub(super) fn is_expiring(&self, channel: ChannelIndex) -> bool {
+    pub(crate) fn is_expiring(&self, channel: ChannelIndex) -> bool {
         self.get(channel).is_some_and(|known| known.mode == ChannelMode::Expiring)
     }
 

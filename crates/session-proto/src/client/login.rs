@@ -2,7 +2,7 @@
 
 use super::{Client, State};
 use crate::{
-    Cipher, ClientEvent, Connection, Encryption, PublicKey, StaticKey,
+    Cipher, Connection, Encryption, PublicKey, StaticKey,
     connection::{Codec, LoginRtt, Protection, Side},
     crypto,
 };
@@ -180,9 +180,6 @@ impl Client {
         connection.seed_optimistic_ack_detection(self.rng.u64());
         connection.set_poll_interval(self.poll_interval);
         connection.send_login_proof(now);
-        self.state = State::Connected(Box::new(connection));
-        self.connected_at = now;
-        self.session_count += 1;
-        self.push_event(ClientEvent::Connected);
+        self.start_session(now, connection);
     }
 }

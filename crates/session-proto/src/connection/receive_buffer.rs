@@ -175,11 +175,6 @@ impl ReceiveBuffer {
         self.base.plus((self.entries.len() as u32).wrapping_sub(1))
     }
 
-    /// Number of messages that can be read.
-    pub fn readable(&self) -> usize {
-        self.ready.len()
-    }
-
     /// Frees the memory of the message that was read last.
     #[inline(always)]
     pub fn release_read(&mut self) {

@@ -4,6 +4,7 @@ use super::{Endpoint, MAX_EVENTS, PlayerSlot};
 use crate::{
     DisconnectReason, ServerEvent,
     connection::{ConnectionEvent, DataDisposition, Protection},
+    session::Unread,
 };
 use rallypoint_wire::session::{Control, MessageNumber, Rand, SealInput, SlotIndex, Uid};
 use std::{collections::VecDeque, net::SocketAddr, time::Instant};
@@ -33,6 +34,8 @@ impl Data<'_> {
 
 /// An event of a connection that concerns more than its slot.
 enum SlotChange {
+    /// The hello of a player has arrived.
+    Hello,
     AddressUnconfirmed,
     Closed(DisconnectReason),
 }
@@ -56,6 +59,11 @@ impl Endpoint {
 
     fn handle_change(&mut self, now: Instant, index: SlotIndex, change: SlotChange) {
         match change {
+            SlotChange::Hello => {
+                self.handle_hello(now, index);
+                self.update_slot(index);
+                self.collect_events(now, index);
+            }
             SlotChange::AddressUnconfirmed => {
                 self.vacate_address(now, index);
                 self.collect_events(now, index);
@@ -69,7 +77,8 @@ impl Endpoint {
         let claimant = self.take_contest(index);
         let Some(slot) = self.slots.remove(index) else { return };
         let player = slot.player();
-        self.memory.connections -= slot.memory;
+        self.memory.on_removed(&slot);
+        self.count_fault(&reason);
         self.deadlines.set(index, None);
         let addr = slot.connection.peer();
         if self.addresses.owners.get(&addr) == Some(&index) {
@@ -91,17 +100,20 @@ impl Endpoint {
                 | DisconnectReason::Channels(_)
         );
         self.allocator.release(now, index, is_silenced.then_some(player.uid));
-        // An application that ends a session has no use for the messages of the player, nor has a layer above.
-        let is_ours = matches!(reason, DisconnectReason::Closed | DisconnectReason::Channels(_));
-        if is_ours || !slot.connection.is_readable() {
-            self.events.push_back(ServerEvent::Disconnected(player, reason));
+        let PlayerSlot { connection, session, new, is_requested, has_message_event, .. } = *slot;
+        // A player who was never accepted has not joined, unless the application knows of the request.
+        if new.is_some() && !is_requested {
             return;
         }
-        if !slot.has_message_event {
-            self.events.push_back(ServerEvent::Message(player));
-        }
         let Self { memory, events, .. } = self;
-        memory.departed.insert(player, reason, slot.connection.into_unread(), |player, reason| {
+        let Some(unread) = Unread::new(connection, session, &reason) else {
+            events.push_back(ServerEvent::Disconnected(player, reason));
+            return;
+        };
+        if !has_message_event {
+            events.push_back(ServerEvent::Message(player));
+        }
+        memory.departed.insert(player, reason, unread, |player, reason| {
             events.push_back(ServerEvent::Disconnected(player, reason));
         });
     }
@@ -167,8 +179,9 @@ impl Endpoint {
         let is_same_host = slot.connection.migrate(now, to, self.rng.u64());
         let alternates = slot.connection.alternates(now);
         let player = slot.player();
+        let is_known = slot.new.is_none();
         self.addresses.owners.insert(to, index);
-        if self.events.len() < MAX_EVENTS {
+        if is_known && self.events.len() < MAX_EVENTS {
             self.events.push_back(ServerEvent::Moved(player, to));
         }
         if old != to {
@@ -234,19 +247,17 @@ impl Endpoint {
 /// Turns the events of a connection into events of the endpoint, up to one that concerns more than the slot.
 #[inline]
 fn collect(slot: &mut PlayerSlot, events: &mut VecDeque<ServerEvent>) -> Option<SlotChange> {
-    let player = slot.player();
     while let Some(event) = slot.connection.poll_event() {
         match event {
-            ConnectionEvent::Readable if !std::mem::replace(&mut slot.has_message_event, true) => {
-                events.push_back(ServerEvent::Message(player));
-            }
-            ConnectionEvent::Writable if !std::mem::replace(&mut slot.has_writable_event, true) => {
-                events.push_back(ServerEvent::Writable(player));
-            }
-            ConnectionEvent::Readable | ConnectionEvent::Writable => {}
+            ConnectionEvent::Readable if slot.session.is_read() => slot.raise_message(events),
+            ConnectionEvent::Readable if slot.session.is_awaiting_hello() => return Some(SlotChange::Hello),
+            ConnectionEvent::Readable => {}
+            // A queue above the connection has room or not.
+            ConnectionEvent::Writable if !slot.session.is_plain() => {}
+            ConnectionEvent::Writable => slot.raise_writable(events),
             // This happens only if events are not polled at all.
-            ConnectionEvent::Closing if events.len() >= MAX_EVENTS => {}
-            ConnectionEvent::Closing => events.push_back(ServerEvent::Closing(player)),
+            ConnectionEvent::Closing if events.len() >= MAX_EVENTS || slot.new.is_some() => {}
+            ConnectionEvent::Closing => events.push_back(ServerEvent::Closing(slot.player())),
             ConnectionEvent::AddressUnconfirmed => return Some(SlotChange::AddressUnconfirmed),
             ConnectionEvent::Closed(reason) => return Some(SlotChange::Closed(reason)),
         }

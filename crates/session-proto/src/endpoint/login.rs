@@ -8,7 +8,7 @@ use super::{
     slot_table::PlayerSlot,
 };
 use crate::{
-    Cipher, Connection, DisconnectReason, EncryptionPolicy, NewPlayer, ServerEvent,
+    Cipher, Connection, DisconnectReason, EncryptionPolicy, NewPlayer, PlayerId,
     connection::{Codec, DataDisposition, LoginRtt, Protection, Side},
     crypto::{self, HpkeMode, PublicKey, Secret},
     reason,
@@ -58,7 +58,7 @@ impl Endpoint {
             let reply = known.reply.clone();
             return self.grant_login(from, reply);
         }
-        match self.accept_login(now, id, bytes, login) {
+        match self.promise_slot(now, id, bytes, login) {
             Ok(reply) => self.grant_login(from, reply),
             Err(Refusal::Overloaded) => {}
             Err(Refusal::Cookie(cookie)) => {
@@ -79,7 +79,7 @@ impl Endpoint {
     }
 
     /// Adds a login to the half-open ones and returns its answer, or the reason to refuse it.
-    fn accept_login(&mut self, now: Instant, id: LoginId, bytes: &[u8], login: &Login<'_>) -> Result<Vec<u8>, Refusal> {
+    fn promise_slot(&mut self, now: Instant, id: LoginId, bytes: &[u8], login: &Login<'_>) -> Result<Vec<u8>, Refusal> {
         let CheckedLogin { username, game, suite } = self.check_login(login)?;
         if self.events.len() >= MAX_EVENTS {
             return Err(Refusal::Overloaded);
@@ -282,9 +282,10 @@ impl Endpoint {
         self.add_player(now, from, connection, data.uid);
     }
 
-    fn add_player(&mut self, now: Instant, from: SocketAddr, connection: Connection, uid: Uid) {
+    fn add_player(&mut self, now: Instant, from: SocketAddr, mut connection: Connection, uid: Uid) {
         let Some(login) = self.half_open.remove(uid) else { return };
-        let index = login.index;
+        let HalfOpenLogin { index, username, mut game, is_pinned, .. } = login;
+        let Some(session) = self.new_session(now, &mut game, &mut connection) else { return };
         // The client at this address has restarted (S13).
         if let Some(old) = self.addresses.owners.remove(&from) {
             self.withdraw_claim(old);
@@ -296,14 +297,13 @@ impl Endpoint {
             }
             self.collect_events(now, old);
         }
-        let new = PlayerSlot::new(connection);
-        let player = new.player();
+        let player = PlayerId { index, uid };
+        let new = NewPlayer { player, username, game, is_pinned };
         self.allocator.take(index, Lan::of(from.ip()));
         self.admission.on_proven(from.ip());
         self.addresses.owners.insert(from, index);
-        self.slots.insert(index, new);
-        let HalfOpenLogin { username, game, is_pinned, .. } = login;
-        self.events.push_back(ServerEvent::Connected(NewPlayer { player, username, game, is_pinned }));
+        self.slots.insert(index, PlayerSlot::new(connection, session, new));
+        self.start_session(now, index);
         self.update_slot(index);
         self.collect_events(now, index);
     }

@@ -1,7 +1,7 @@
 //! The slots of an endpoint, and what it knows about the player in each.
 
 use super::{address_claims::AddressClaims, message_memory::MessageMemory};
-use crate::{Connection, PlayerId};
+use crate::{Connection, NewPlayer, PlayerId, ServerEvent, session::Session};
 use rallypoint_wire::session::SlotIndex;
 use std::collections::VecDeque;
 
@@ -11,16 +11,25 @@ pub(super) struct SlotTable {
     player_count: usize,
 }
 
-/// A player's connection, and what the endpoint knows about it.
+/// A player's session, and what the endpoint knows about it.
 pub(super) struct PlayerSlot {
     pub connection: Connection,
+    pub session: Session,
+    /// Set until the player is accepted.
+    pub new: Option<NewPlayer>,
+    /// The application was asked whether the player may join.
+    pub is_requested: bool,
     /// Whether the slot is in the endpoint's `ready` queue.
     pub is_ready: bool,
     /// Whether these events wait to be polled.
     pub has_message_event: bool,
     pub has_writable_event: bool,
-    /// Memory of the connection as last counted by the endpoint.
+    /// The application waits for memory.
+    pub is_memory_blocked: bool,
+    /// Memory as last counted by the endpoint: of the connection, of unfinished messages, and of those that wait to be sent.
     pub memory: usize,
+    pub unfinished: usize,
+    pub queued: usize,
     pub claims: AddressClaims,
 }
 
@@ -82,13 +91,19 @@ impl SlotTable {
 }
 
 impl PlayerSlot {
-    pub fn new(connection: Connection) -> Self {
+    pub fn new(connection: Connection, session: Session, new: NewPlayer) -> Self {
         Self {
             connection,
+            session,
+            new: Some(new),
+            is_requested: false,
             is_ready: false,
             has_message_event: false,
             has_writable_event: false,
+            is_memory_blocked: false,
             memory: 0,
+            unfinished: 0,
+            queued: 0,
             claims: AddressClaims::default(),
         }
     }
@@ -122,6 +137,36 @@ impl PlayerSlot {
         let current = self.connection.memory();
         memory.connections = memory.connections - self.memory + current;
         self.memory = current;
+    }
+
+    /// Counts the unfinished messages anew.
+    pub fn count_unfinished(&mut self, memory: &mut MessageMemory) {
+        let before = std::mem::replace(&mut self.unfinished, self.session.memory());
+        memory.unfinished = memory.unfinished - before + self.unfinished;
+    }
+
+    /// Counts the messages that wait to be sent anew.
+    #[inline]
+    pub fn count_queue(&mut self, memory: &mut MessageMemory) {
+        if self.queued > 0 {
+            let before = std::mem::replace(&mut self.queued, self.session.queue_memory());
+            memory.queued = memory.queued - before + self.queued;
+        }
+    }
+
+    /// Raises [`ServerEvent::Message`], unless it waits to be polled.
+    #[inline]
+    pub fn raise_message(&mut self, events: &mut VecDeque<ServerEvent>) {
+        if !std::mem::replace(&mut self.has_message_event, true) {
+            events.push_back(ServerEvent::Message(self.player()));
+        }
+    }
+
+    /// Raises [`ServerEvent::Writable`], unless it waits to be polled.
+    pub fn raise_writable(&mut self, events: &mut VecDeque<ServerEvent>) {
+        if !std::mem::replace(&mut self.has_writable_event, true) {
+            events.push_back(ServerEvent::Writable(self.player()));
+        }
     }
 
     /// Called before a message is read: the peer is notified of the room that reading has made.

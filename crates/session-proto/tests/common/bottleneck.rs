@@ -4,7 +4,8 @@ use super::{SERVER, client_config, ms, server_config};
 use rallypoint_machine::Machine;
 use rallypoint_netsim::{BottleneckId, CubicReceiver, CubicSender, Link, Network, Node};
 use rallypoint_session_proto::{
-    Client, ConnectionConfig, DisconnectReason, Encryption, Endpoint, EndpointConfig, PlayerId, ServerEvent,
+    Client, ConnectionConfig, DisconnectReason, Encryption, Endpoint, EndpointConfig, ONLY_CHANNEL, PlayerId,
+    ServerEvent,
 };
 use std::time::{Duration, Instant};
 
@@ -27,7 +28,7 @@ impl Source {
     }
 
     fn fill(&mut self, now: Instant, player: PlayerId) {
-        while self.endpoint.send(now, player, &self.message).is_ok() {}
+        while self.endpoint.send(now, player, ONLY_CHANNEL, &self.message).is_ok() {}
     }
 
     fn poll(&mut self, now: Instant) {
@@ -53,7 +54,7 @@ impl Sink {
 
     fn poll(&mut self, _now: Instant) {
         while self.client.poll_event().is_some() {}
-        while let Some(message) = self.client.recv() {
+        while let Some((_, message)) = self.client.recv() {
             self.bytes += message.len() as u64;
         }
     }

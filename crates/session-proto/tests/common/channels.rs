@@ -4,8 +4,8 @@ use super::{CLIENT, SERVER, secs};
 use rallypoint_machine::Machine;
 use rallypoint_netsim::{Link, Network, Node};
 use rallypoint_session_proto::{
-    Channel, ChannelClient, ChannelClientConfig, ChannelIndex, ChannelMode, ChannelServer, ChannelServerConfig,
-    ChannelTable, ClientEvent, PlayerId, ServerEvent,
+    Channel, ChannelIndex, ChannelMode, ChannelTable, Client, ClientConfig, ClientEvent, Endpoint, EndpointConfig,
+    PlayerId, ServerEvent,
 };
 use std::time::Instant;
 
@@ -31,20 +31,20 @@ pub struct Received {
 }
 
 pub struct ServerApp {
-    pub server: ChannelServer,
+    pub server: Endpoint,
     pub received: Vec<Received>,
     pub events: Vec<(Instant, ServerEvent)>,
 }
 
 pub struct ClientApp {
-    pub client: ChannelClient,
+    pub client: Client,
     pub received: Vec<Received>,
     pub events: Vec<(Instant, ClientEvent)>,
 }
 
 impl ServerApp {
-    pub fn new(now: Instant, config: ChannelServerConfig) -> Self {
-        let server = ChannelServer::new(now, config, [1; 32]).unwrap();
+    pub fn new(config: EndpointConfig) -> Self {
+        let server = Endpoint::new(config, [1; 32]).unwrap();
         Self { server, received: Vec::new(), events: Vec::new() }
     }
 
@@ -55,7 +55,7 @@ impl ServerApp {
     fn poll(&mut self, now: Instant) {
         while let Some(event) = self.server.poll_event() {
             if let ServerEvent::Message(player) = event {
-                while let Some((channel, message)) = self.server.recv(now, player) {
+                while let Some((channel, message)) = self.server.recv(player) {
                     self.received.push(Received { at: now, channel, bytes: message.to_vec(), player: Some(player) });
                 }
             } else {
@@ -66,15 +66,15 @@ impl ServerApp {
 }
 
 impl ClientApp {
-    pub fn new(now: Instant, config: ChannelClientConfig, seed: u8) -> Self {
-        let client = ChannelClient::new(now, SERVER.into(), config, [seed; 32]).unwrap();
+    pub fn new(now: Instant, config: ClientConfig, seed: u8) -> Self {
+        let client = Client::new(now, SERVER.into(), config, [seed; 32]).unwrap();
         Self { client, received: Vec::new(), events: Vec::new() }
     }
 
     fn poll(&mut self, now: Instant) {
         while let Some(event) = self.client.poll_event() {
             if event == ClientEvent::Message {
-                while let Some((channel, message)) = self.client.recv(now) {
+                while let Some((channel, message)) = self.client.recv() {
                     self.received.push(Received { at: now, channel, bytes: message.to_vec(), player: None });
                 }
             } else {
@@ -96,18 +96,18 @@ pub struct ChannelPair {
 
 impl ChannelPair {
     /// Both on a link, before the login.
-    pub fn start(seed: u64, link: Link, server: ChannelServerConfig, client: ChannelClientConfig) -> Self {
+    pub fn start(seed: u64, link: Link, server: EndpointConfig, client: ClientConfig) -> Self {
         let mut net = Network::new(seed);
         net.set_default_link(link);
-        let server = net.add(SERVER, ServerApp::new(net.now(), server));
+        let server = net.add(SERVER, ServerApp::new(server));
         let client = net.add(CLIENT, ClientApp::new(net.now(), client, 2));
         Self { net, server, client }
     }
 
     /// Both on a link, after the login.
     pub fn connect(seed: u64, link: Link, table: &ChannelTable) -> Self {
-        let server = ChannelServerConfig::new("tag", table.clone());
-        let client = ChannelClientConfig::new("alice", "tag", table.clone());
+        let server = EndpointConfig::for_game("tag").channels(table.clone());
+        let client = ClientConfig::new("alice", "tag").channels(table.clone());
         let mut pair = Self::start(seed, link, server, client);
         pair.wait_for_player();
         pair

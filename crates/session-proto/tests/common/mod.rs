@@ -48,7 +48,8 @@ pub mod traffic;
 use rallypoint_machine::Machine;
 use rallypoint_netsim::{Link, Network, Node};
 use rallypoint_session_proto::{
-    Client, ClientConfig, ClientEvent, DisconnectReason, Encryption, Endpoint, EndpointConfig, PlayerId, ServerEvent,
+    Client, ClientConfig, ClientEvent, DisconnectReason, Encryption, Endpoint, EndpointConfig, ONLY_CHANNEL, PlayerId,
+    ServerEvent,
 };
 use std::{
     collections::BTreeMap,
@@ -140,10 +141,10 @@ impl ServerApp {
 
     pub fn read_player(&mut self, now: Instant, player: PlayerId) {
         while !self.is_stalled
-            && let Some(message) = self.endpoint.recv(player).map(<[u8]>::to_vec)
+            && let Some(message) = self.endpoint.recv(player).map(|(_, bytes)| bytes.to_vec())
         {
             if self.echoes {
-                let _ = self.endpoint.send(now, player, &message);
+                let _ = self.endpoint.send(now, player, ONLY_CHANNEL, &message);
             }
             self.received.entry(player.index().get()).or_default().push((now, message));
         }
@@ -173,7 +174,7 @@ impl ClientApp {
         {
             if event == ClientEvent::Message {
                 while !self.is_stalled
-                    && let Some(message) = self.client.recv().map(<[u8]>::to_vec)
+                    && let Some(message) = self.client.recv().map(|(_, bytes)| bytes.to_vec())
                 {
                     self.received.push((now, message));
                 }
@@ -245,14 +246,14 @@ impl Pair {
     }
 
     pub fn client_send(&mut self, message: &[u8]) {
-        self.net.with(self.client, |app, now| app.client.send(now, message)).unwrap();
+        self.net.with(self.client, |app, now| app.client.send(now, ONLY_CHANNEL, message)).unwrap();
     }
 
     pub fn server_send(&mut self, message: &[u8]) {
         self.net
             .with(self.server, |app, now| {
                 let player = app.player();
-                app.endpoint.send(now, player, message)
+                app.endpoint.send(now, player, ONLY_CHANNEL, message)
             })
             .unwrap();
     }

@@ -4,7 +4,7 @@ use super::{SERVER, client_config, server_config};
 use rallypoint_machine::{Machine, Transmit};
 use rallypoint_netsim::{BottleneckId, Link, Network, Node};
 use rallypoint_session_proto::{
-    Client, ClientEvent, Connection, ConnectionStats, Encryption, Endpoint, EndpointConfig, ServerEvent,
+    Client, ClientEvent, Connection, ConnectionStats, Encryption, Endpoint, EndpointConfig, ONLY_CHANNEL, ServerEvent,
 };
 use std::{
     net::SocketAddr,
@@ -100,7 +100,7 @@ impl Machine for Arena {
             if let ServerEvent::Message(player) = event
                 && let Some(stream) = &self.stream
             {
-                while let Some(message) = self.endpoint.recv(player) {
+                while let Some((_, message)) = self.endpoint.recv(player) {
                     self.arrivals.add(now, stream.start, message);
                 }
             }
@@ -114,7 +114,7 @@ impl Machine for Arena {
             // All players get the state of the world in the same frame.
             let players: Vec<_> = self.endpoint.players().collect();
             for player in players {
-                let _ = self.endpoint.send(now, player, &message);
+                let _ = self.endpoint.send(now, player, ONLY_CHANNEL, &message);
             }
         }
     }
@@ -138,7 +138,7 @@ impl Machine for Player {
             if event == ClientEvent::Message
                 && let Some(stream) = &self.stream
             {
-                while let Some(message) = self.client.recv() {
+                while let Some((_, message)) = self.client.recv() {
                     self.arrivals.add(now, stream.start, message);
                 }
             }
@@ -149,7 +149,7 @@ impl Machine for Player {
         self.client.handle_timeout(now);
         while self.client.poll_event().is_some() {}
         while let Some(message) = self.stream.as_mut().and_then(|stream| stream.next(now)) {
-            let _ = self.client.send(now, &message);
+            let _ = self.client.send(now, ONLY_CHANNEL, &message);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The two kinds of traffic that are measured: game traffic and bulk transfer.
 
 use super::*;
-use rallypoint_session_proto::{Connection, ConnectionConfig};
+use rallypoint_session_proto::{Connection, ConnectionConfig, ONLY_CHANNEL};
 
 /// Bytes of the IPv4 and UDP headers.
 const IP_UDP: u64 = 28;
@@ -85,7 +85,7 @@ pub fn bulk_window(seed: u64, link: Link, bytes: u32, encryption: Encryption, wi
     let push = |net: &mut Network, next: &mut u32| {
         net.with(server, |app, now| {
             let player = app.player();
-            while *next < count && app.endpoint.send(now, player, &numbered(*next, 400)).is_ok() {
+            while *next < count && app.endpoint.send(now, player, ONLY_CHANNEL, &numbered(*next, 400)).is_ok() {
                 *next += 1;
             }
         });

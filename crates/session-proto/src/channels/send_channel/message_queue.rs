@@ -5,7 +5,7 @@ use rallypoint_wire::session::channels::{MESSAGE_HEADER, messages_share_payload}
 use std::{collections::VecDeque, time::Instant};
 
 /// Bytes of memory that a message takes in a queue beside its own, and with which it counts there at least, however small it is.
-pub(in crate::channels) const ENTRY: usize = 64;
+pub(crate) const ENTRY: usize = 64;
 
 /// A message that waits to be sent, or whose last part does.
 #[derive(Debug)]
