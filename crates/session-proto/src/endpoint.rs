@@ -244,6 +244,7 @@ impl Endpoint {
     }
 
     /// The next datagrams of the players, in turn.
+    #[inline(always)]
     fn poll_slots(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         while let Some(index) = self.ready.pop_front() {
             let allowance = self.memory.allowance();

@@ -453,12 +453,12 @@ impl Unread {
         self.session.message(&self.payloads)
     }
 
-    /// Bytes of payloads.
-    pub fn payload_memory(&self) -> usize {
-        self.payloads.memory()
+    /// Bytes of messages.
+    pub fn memory(&self) -> usize {
+        self.payloads.memory() + self.unfinished_memory()
     }
 
-    /// Bytes of unfinished and waiting messages.
+    /// The part of them that is not in payloads: unfinished messages, and those that wait for earlier ones.
     pub fn unfinished_memory(&self) -> usize {
         self.session.memory()
     }

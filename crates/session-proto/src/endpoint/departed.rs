@@ -12,8 +12,8 @@ pub(super) struct DepartedPlayers {
     players: VecDeque<Departed>,
     /// The session that the last message was read from, which has to stay valid.
     last_read: Option<Unread>,
-    /// Bytes of unread payloads, and of unfinished messages.
-    payloads: usize,
+    /// Bytes of unread messages, and the part of them that is not in payloads: of unfinished messages.
+    memory: usize,
     unfinished: usize,
     max_payloads: usize,
 }
@@ -28,13 +28,13 @@ impl DepartedPlayers {
     /// `max_payloads`: bytes of payloads of all players together. Beyond it the oldest messages are dropped: the application
     /// evidently does not read them.
     pub fn new(max_payloads: usize) -> Self {
-        Self { players: VecDeque::new(), last_read: None, payloads: 0, unfinished: 0, max_payloads }
+        Self { players: VecDeque::new(), last_read: None, memory: 0, unfinished: 0, max_payloads }
     }
 
     /// Bytes of unread messages.
     #[inline]
     pub fn memory(&self) -> usize {
-        self.payloads + self.unfinished
+        self.memory
     }
 
     /// Bytes of unfinished messages.
@@ -54,10 +54,10 @@ impl DepartedPlayers {
         unread: Unread,
         mut ended: impl FnMut(PlayerId, DisconnectReason),
     ) {
-        self.payloads += unread.payload_memory();
+        self.memory += unread.memory();
         self.unfinished += unread.unfinished_memory();
         self.players.push_back(Departed { player, reason, unread });
-        while (self.payloads > self.max_payloads || self.players.len() > SlotIndex::COUNT)
+        while (self.memory - self.unfinished > self.max_payloads || self.players.len() > SlotIndex::COUNT)
             && let Some((player, reason)) = self.drop_oldest()
         {
             ended(player, reason);
@@ -67,7 +67,7 @@ impl DepartedPlayers {
     /// Drops the messages of the player who left first.
     pub fn drop_oldest(&mut self) -> Option<(PlayerId, DisconnectReason)> {
         let oldest = self.players.pop_front()?;
-        self.payloads -= oldest.unread.payload_memory();
+        self.memory -= oldest.unread.memory();
         self.unfinished -= oldest.unread.unfinished_memory();
         Some((oldest.player, oldest.reason))
     }
@@ -80,7 +80,7 @@ impl DepartedPlayers {
     ) -> Option<(ChannelIndex, &[u8])> {
         let position = self.position(player)?;
         let departed = self.players.get_mut(position)?;
-        self.payloads -= departed.unread.payload_memory();
+        self.memory -= departed.unread.memory();
         self.unfinished -= departed.unread.unfinished_memory();
         let channel = departed.unread.recv();
         if channel.is_none() || !departed.unread.is_readable() {
@@ -89,7 +89,7 @@ impl DepartedPlayers {
             return Some((channel?, self.last_read.insert(departed.unread).message()));
         }
         // The message that is about to be read still counts.
-        self.payloads += departed.unread.payload_memory();
+        self.memory += departed.unread.memory();
         self.unfinished += departed.unread.unfinished_memory();
         Some((channel?, self.players.get(position)?.unread.message()))
     }
