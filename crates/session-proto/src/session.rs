@@ -345,8 +345,8 @@ impl Session {
         }
     }
 
-    /// Looks for the next message, which is the next payload in the common case. [`finish_read`](Self::finish_read) has to follow in
-    /// all others.
+    /// Looks for the next message, which is the next payload in the common case. [`finish_read`](Self::finish_read) has to follow
+    /// in all others.
     #[inline(always)]
     pub fn next(&mut self, source: &mut impl PayloadSource) -> Next {
         match &mut self.carrier {

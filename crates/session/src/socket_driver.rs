@@ -90,8 +90,8 @@ impl<M: SessionMachine> SocketDriver<M> {
         }
     }
 
-    /// The time of a message that is passed to `send`. Only for one that expires it has to be exact: the others are only queued, and
-    /// to read the clock for each of many small messages would cost as much as the messages.
+    /// The time of a message that is passed to `send`. Only for one that expires it has to be exact: the others are only queued,
+    /// and to read the clock for each of many small messages would cost as much as the messages.
     pub fn send_time(&self, is_expiring: bool) -> Instant {
         if is_expiring { clock::now() } else { self.last_driven }
     }

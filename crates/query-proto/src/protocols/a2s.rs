@@ -35,8 +35,8 @@ const RULES: Request = Request(2);
 /// Number of requests.
 const COUNT: usize = 3;
 
-/// Number of times that players or rules are requested of a server that has answered something else and not these: after so many, one
-/// server in a hundred that would have answered is missed at a loss of 30 % in each direction.
+/// Number of times that players or rules are requested of a server that has answered something else and not these: after so many,
+/// one server in a hundred that would have answered is missed at a loss of 30 % in each direction.
 const MAX_UNANSWERED: u8 = 6;
 
 /// Maximum number of challenges: more than any server sends in all attempts. Each draws as many as three requests.

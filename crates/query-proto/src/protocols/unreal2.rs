@@ -1,7 +1,7 @@
 //! The Unreal Engine 2: the server first, then its rules and its players, which take any number of datagrams.
 //!
-//! Nothing says how many there are: the reply is complete when no more have arrived until the time of the next attempt. Replies repeat
-//! nothing of their query.
+//! Nothing says how many there are: the reply is complete when no more have arrived until the time of the next attempt. Replies
+//! repeat nothing of their query.
 
 #[cfg(test)]
 mod tests;

@@ -76,8 +76,8 @@ impl MessageMemory {
         self.queued -= slot.queued;
     }
 
-    /// Whether the queue of a player with `queued` bytes has room for this many more. A single message that is larger than all of it
-    /// fits as well.
+    /// Whether the queue of a player with `queued` bytes has room for this many more. A single message that is larger than all of
+    /// it fits as well.
     #[inline]
     pub fn has_queue_room(&self, queued: usize, bytes: usize) -> bool {
         let max_common = self.max / COMMON_QUEUE_SHARE;

@@ -1,8 +1,8 @@
 //! The documents of a FiveM or RedM server, over HTTP at the port of the game.
 //!
 //! ```text
-//! GET /dynamic.json    {"hostname": "^1My ^0server", "clients": 3, "sv_maxclients": "48", "gametype": "Freeroam", "mapname": "x", "iv": "1"}
-//! GET /info.json       {"server": "FXServer v1", "vars": {"tags": "a, b", "sv_projectDesc": "..."}, "resources": ["chat"], "version": 1}
+//! GET /dynamic.json    {"hostname": "^1My ^0server", "clients": 3, "sv_maxclients": "48", "gametype": "Freeroam", "mapname": "x"}
+//! GET /info.json       {"server": "FXServer v1", "vars": {"tags": "a, b", "sv_projectDesc": "..."}, "resources": ["chat"]}
 //! GET /players.json    [{"id": 1, "name": "Ada", "ping": 42, "endpoint": "127.0.0.1", "identifiers": ["license:..."]}]
 //! ```
 //!

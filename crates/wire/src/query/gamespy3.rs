@@ -14,8 +14,8 @@
 //!          02 KEY FROM VALUE VALUE ... 00 ...                             teams
 //! ```
 //!
-//! `FROM` is the number of the player or team of the first value. What does not fit into a datagram is cut, and repeated in the next
-//! one. A value may be empty, which looks like the end of its column.
+//! `FROM` is the number of the player or team of the first value. What does not fit into a datagram is cut, and repeated in the
+//! next one. A value may be empty, which looks like the end of its column.
 //!
 //! ```
 //! use rallypoint_wire::query::gamespy3::{Item, Response};

@@ -197,8 +197,8 @@ fn set_players(server: &mut ServerInfo, list: Vec<Player>, is_whole: bool, info:
     server.player_list = Some(list);
 }
 
-/// Of a name that occurs more than once, the first value. Names with control characters are the numbers of pages of binary data, which
-/// Arma 3 and DayZ send instead of rules.
+/// Of a name that occurs more than once, the first value. Names with control characters are the numbers of pages of binary data,
+/// which Arma 3 and DayZ send instead of rules.
 fn of_rules(rules: Rules<'_>) -> BTreeMap<String, String> {
     let mut map = BTreeMap::new();
     for (name, value) in rules.iter().flatten().filter(|(name, _)| !name.iter().any(u8::is_ascii_control)) {

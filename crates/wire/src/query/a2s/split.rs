@@ -145,8 +145,8 @@ impl<'a> Compressed<'a> {
     }
 }
 
-/// Emits a message in as many datagrams as it takes: one, or parts as of Source. Its ID is derived from its contents, so that parts of
-/// equal messages complete each other. `None` if it takes more than 255 parts.
+/// Emits a message in as many datagrams as it takes: one, or parts as of Source. Its ID is derived from its contents, so that
+/// parts of equal messages complete each other. `None` if it takes more than 255 parts.
 pub fn emit_split(message: &[u8]) -> Option<Vec<Vec<u8>>> {
     if message.len() <= MAX_PART + WHOLE.len() {
         return Some([message.to_vec()].into());

@@ -3,7 +3,8 @@
 use alloc::{borrow::Cow, string::String, vec::Vec};
 
 /// Decodes a text for display, as [`text::display`](crate::text::display) does, without the colours of chat: control characters,
-/// two of which have a colour in hexadecimal digits after them. A UTF-8 text that a server has cut within a character ends before it.
+/// two of which have a colour in hexadecimal digits after them. A UTF-8 text that a server has cut within a character ends before
+/// it.
 ///
 /// ```
 /// use rallypoint_wire::query::a2s::display;
