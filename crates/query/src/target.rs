@@ -133,7 +133,7 @@ impl FromStr for Target {
             "http" | "https" => text.parse().map(Self::WebList),
             _ => match scheme.parse() {
                 Ok(protocol) => server(rest.trim_end_matches('/'), Some(protocol)),
-                Err(_) => Err(ParseTargetError(format!("unknown scheme {scheme}://: use {}", schemes()))),
+                Err(_) => Err(ParseTargetError(format!("unknown scheme {scheme}://: {}", similar_or_all(&scheme)))),
             },
         }
     }
@@ -208,6 +208,23 @@ const EXPECTED: &str = "expected a server such as play.example.org, 203.0.113.1:
                         session://play.example.org, or a list such as lobby://lobby.example.org";
 
 /// `bloodmasters://, session://, lobby://, http:// or https://`.
+/// Similarity (0 to 1) from which on a scheme is probably meant.
+const SIMILAR: f64 = 0.85;
+
+/// Which schemes may be meant: up to three with a similar name, or else all.
+fn similar_or_all(scheme: &str) -> String {
+    let known = Protocol::ALL.iter().map(|protocol| protocol.as_str()).chain(["lobby", "http", "https"]);
+    let known = known.map(|known| (strsim::jaro_winkler(scheme, known), known));
+    let mut similar: Vec<_> = known.filter(|(similarity, _)| *similarity >= SIMILAR).collect();
+    similar.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let mut similar: Vec<_> = similar.into_iter().take(3).map(|(_, known)| format!("{known}://")).collect();
+    match similar.pop() {
+        None => format!("use {}", schemes()),
+        Some(last) if similar.is_empty() => format!("did you mean {last}?"),
+        Some(last) => format!("did you mean {} or {last}?", similar.join(", ")),
+    }
+}
+
 fn schemes() -> String {
     let servers: String = Protocol::ALL.iter().map(|protocol| format!("{protocol}://, ")).collect();
     servers + "lobby://, http:// or https://"
@@ -360,6 +377,8 @@ mod tests {
         }
         for (wrong, part) in [
             ("ftp://example.org", "unknown scheme ftp://: use bloodmasters://, session://, "),
+            ("mumblee://example.org", "unknown scheme mumblee://: did you mean mumble://?"),
+            ("quake4://example.org", "unknown scheme quake4://: did you mean quake"),
             ("ftp://example.org", "://, lobby://, http:// or https://"),
             ("lobby://example.org/nonsense", "gg2"),
             ("lobby://", "lobby.example.org"),
