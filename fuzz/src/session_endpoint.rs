@@ -85,7 +85,8 @@ pub fn run(data: &[u8]) {
         players.clear();
         players.extend(endpoint.players());
         let stats = endpoint.stats();
-        assert!(players.len() <= PLAYERS && stats.players == players.len());
+        // Sessions that are being closed are not listed any more.
+        assert!(stats.players <= PLAYERS && players.len() <= stats.players);
         assert!(stats.memory <= MEMORY + PLAYERS * 600, "{} bytes", stats.memory);
     }
 }

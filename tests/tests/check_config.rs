@@ -57,9 +57,9 @@ fn errors_name_the_file_the_line_and_the_expected_value() {
 #[test]
 fn flags_override_the_environment_which_overrides_the_file() {
     let home = tempdir().unwrap();
-    fs::write(home.path().join("rallypoint.toml"), "[caps]\nper_address = 1\nper_lobby = 1\ntotal = 1\n").unwrap();
+    fs::write(home.path().join("rallypoint.toml"), "[caps]\nper_address = 1\nper_list = 1\ntotal = 1\n").unwrap();
     let args = ["serve", "--config", "rallypoint.toml", "--set", "caps.total=3", "--print-config"];
-    let variables = [("RALLYPOINT_CAPS_PER_LOBBY", "2"), ("RALLYPOINT_CAPS_TOTAL", "2")];
+    let variables = [("RALLYPOINT_CAPS_PER_LIST", "2"), ("RALLYPOINT_CAPS_TOTAL", "2")];
     let printed = stdout(&rallypoint(home.path()).args(args).envs(variables).output().unwrap());
     for line in ["per_address = 1", "per_list = 2", "total = 3"] {
         assert!(printed.lines().any(|printed| printed == line), "{line:?} is not in {printed}");

@@ -120,7 +120,7 @@ mod full {
         let Some(store) = RedisServer::start(&[]) else { return };
         let (registered, watched) = (mocks("127.9.6", 12), mocks("127.9.7", 12));
         let table =
-            |mock: &MockServer| format!("[[watch]]\nserver = \"session://{}\"\nlobby = \"Bloodmasters\"\n", mock.addr);
+            |mock: &MockServer| format!("[[watch]]\nserver = \"session://{}\"\nlist = \"Bloodmasters\"\n", mock.addr);
         let config: String = watched.iter().map(table).collect();
         let nodes = nodes(&store, |builder| builder.set("checks.enabled=false").config(&config));
         let servers: Vec<_> = registered.iter().map(server).collect();

@@ -12,7 +12,7 @@ fn a_lobby_without_http_verifies_watches_and_bans() {
         r#"{"version":1,"next":2,"bans":[{"id":1,"name":"casino","reason":"test","until":null,"since":0}],"notes":[]}"#;
     fs::write(data.join("admin.json"), admin).unwrap();
     let watched = MockServer::with_info("127.0.0.1:0", QueryProtocol::Bloodmasters, &sample_info());
-    let config = format!("[[watch]]\nserver = \"bloodmasters://{}\"\nlobby = \"gang garrison 2\"\n", watched.text());
+    let config = format!("[[watch]]\nserver = \"bloodmasters://{}\"\nlist = \"gang garrison 2\"\n", watched.text());
     fs::write(home.path().join("rallypoint.toml"), config).unwrap();
     // Without checks, only verification queries a server that registers.
     let args = ["--data-dir", "data", "--config", "rallypoint.toml", "--set", "checks.enabled=false"];

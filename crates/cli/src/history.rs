@@ -121,7 +121,7 @@ pub fn run(args: &Args) -> Result<(), CommandError> {
         Err(ExportError::Output(error)) => Err(CommandError::failed(error)),
         Err(ExportError::History(error)) => Err(CommandError::failed(error)),
         Err(ExportError::Unknown) => Err(CommandError::failed(
-            "no history of that server or lobby: recording starts after five minutes in the list",
+            "no history of that server or list: recording starts after five minutes in the list",
         )),
         Ok(()) => Ok(()),
     }

@@ -52,7 +52,7 @@ fn a_lobby_checks_servers_by_every_protocol() {
 fn a_lobby_lists_watched_servers_of_every_protocol() {
     let servers = servers();
     let watch = |(protocol, server): &(QueryProtocol, MockServer)| {
-        format!("[[watch]]\nserver = \"{protocol}://{}\"\nlobby = \"gg2\"\n", server.addr)
+        format!("[[watch]]\nserver = \"{protocol}://{}\"\nlist = \"gg2\"\n", server.addr)
     };
     let lobby = Lobby::builder().config(&servers.iter().map(watch).collect::<String>()).start();
     let listed = lobby.wait_for_list("all are listed", |listed| listed.len() == servers.len());

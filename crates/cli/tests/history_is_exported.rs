@@ -13,11 +13,11 @@ fn the_history_of_a_running_lobby_can_be_exported() {
     assert!(csv.starts_with("kind,id,time,") && csv.contains("\ntotal,,20"), "{csv}");
     let output = run(home.path(), ["history", "export", "--server", &"0".repeat(32)]);
     assert_eq!((output.status.code(), &*stdout(&output)), (Some(1), ""), "nothing is printed about an unknown server");
-    assert!(stderr(&output).contains("no history of that server or lobby"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("no history of that server or list"), "{}", stderr(&output));
     // A lobby can also be selected by name.
-    let output = run(home.path(), ["history", "export", "--lobby", "vanguard"]);
+    let output = run(home.path(), ["history", "export", "--list", "vanguard"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(stderr(&output).contains("no history of that server or lobby"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("no history of that server or list"), "{}", stderr(&output));
     lobby.process().signal(Signal::TERM);
     assert_eq!(lobby.process().wait().status.code(), Some(0));
     let output = run(home.path(), ["history", "export", "--all", "--resolution", "day", "--format", "json"]);
@@ -46,7 +46,7 @@ fn wrong_usage_names_the_expected_value() {
         (&["history", "export", "--server", "1"][..], "32 hexadecimal digits"),
         (&["history", "export", "--from", "yesterday"], "'--from <TIME>': expected a time such as 2026-11-16"),
         (&["history", "export", "--resolution", "week"], "minute"),
-        (&["history", "export", "--lobby", "quake"], "vanguard (Vanguard)"),
+        (&["history", "export", "--list", "quake"], "vanguard (Vanguard)"),
         (&["history", "export", "--from", "2026-11-16", "--to", "2026-11-15"], "--from is later than --to"),
     ] {
         let output = run(home.path(), args);

@@ -144,7 +144,7 @@ fn query_also_queries_every_server() {
     redact_times(&mut document);
     let servers = document["servers"].as_array().unwrap();
     let one = servers.iter().find(|server| server["protocol"] == "session").unwrap();
-    assert_eq!(one["list"]["entries"]["x-hint"], "kept");
+    assert_eq!(one["lobby"]["entries"]["x-hint"], "kept");
     assert_eq!((&one["name"], &one["ping_ms"]), (&"Name in the reply".into(), &"#".into()));
     assert_eq!(one["player_list"].as_array().unwrap().len(), 2);
     let silent = servers.iter().find(|server| server["name"] == "three").unwrap();

@@ -30,7 +30,7 @@ fn a_watched_server_is_listed_until_it_is_removed_from_the_file() {
     let home = tempfile::tempdir().unwrap();
     let (_server, addr) = respond(home.path(), "--bloodmasters", "name = \"Blood\"\nplayers = 3\nmax_players = 8");
     let file = home.path().join("rallypoint.toml");
-    fs::write(&file, format!("[[watch]]\nserver = \"bloodmasters://{addr}\"\nlobby = \"gang garrison 2\"")).unwrap();
+    fs::write(&file, format!("[[watch]]\nserver = \"bloodmasters://{addr}\"\nlist = \"gang garrison 2\"")).unwrap();
     let lobby = Lobby::start_in(home.path(), &["--config", file.to_str().unwrap()]);
     let list = lobby.wait_for_list("it is listed", |list| !list.is_empty());
     assert_eq!((&*list[0].name, list[0].occupancy.slots, list[0].endpoints().collect()), ("Blood", 8, vec![addr]));
