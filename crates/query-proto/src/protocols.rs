@@ -22,8 +22,6 @@ mod luanti;
 mod minecraft;
 mod minecraft_query;
 mod mumble;
-#[cfg(test)]
-mod one_server;
 mod openttd;
 mod openttd_udp;
 mod quake1;

@@ -1,7 +1,5 @@
 //! Querying one server over TCP or HTTP.
 
-#[cfg(test)]
-pub(crate) mod harness;
 mod http;
 
 use crate::{

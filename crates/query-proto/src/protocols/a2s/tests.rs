@@ -5,20 +5,17 @@ mod responder;
 mod split;
 
 use crate::{
-    Extension, ExtensionValue, MissingPart, Player, Probe, ProbeOutcome, ProbeResult, Prober, ProberConfig, Protocol,
-    QueryReply, RttMethod, ServerQuery,
+    Extension, ExtensionValue, MissingPart, Player, ProbeOutcome, Protocol, QueryReply, RttMethod, ServerQuery,
+    protocols::fixture::{Exchange, assert_is_harmless, reply_of, reply_to},
 };
 use rallypoint_machine::Machine;
-use std::{
-    net::SocketAddr,
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
 /// Queries as they are sent.
-const INFO: &str = r"\xff\xff\xff\xffTSource Engine Query\x00";
-const PLAYERS: &str = r"\xff\xff\xff\xffU";
-const RULES: &str = r"\xff\xff\xff\xffV";
-const NONE: &str = r"\xff\xff\xff\xff";
+const INFO: &[u8] = b"\xff\xff\xff\xffTSource Engine Query\x00";
+const PLAYERS: &[u8] = b"\xff\xff\xff\xffU";
+const RULES: &[u8] = b"\xff\xff\xff\xffV";
+const NONE: &[u8] = b"\xff\xff\xff\xff";
 
 /// Replies: five clients of whom four are bots, two listed players, and two rules.
 const INFO_REPLY: &[u8] =
@@ -27,74 +24,18 @@ const INFO_REPLY: &[u8] =
 const PLAYERS_REPLY: &[u8] = b"\xff\xff\xff\xffD\x02\0Ada\0\x0e\0\0\0\0\x80\x00\x44\0\0\xfb\xff\xff\xff\0\0\x80\xbf";
 const RULES_REPLY: &[u8] = b"\xff\xff\xff\xffE\x02\0mp_timelimit\x0030\0sv_gravity\x00800\0";
 
-fn server() -> SocketAddr {
-    ([192, 0, 2, 1], 27_015).into()
-}
-
 fn challenge(challenge: &[u8; 4]) -> Vec<u8> {
     [b"\xff\xff\xff\xffA", &challenge[..]].concat()
 }
 
-struct Exchange {
-    prober: Prober,
-    now: Instant,
-}
-
-impl Exchange {
-    fn new(query: ServerQuery) -> Self {
-        let mut prober = Prober::new(ProberConfig::default(), [7; 32]).unwrap();
-        prober.enqueue(Probe::new(server(), query)).unwrap();
-        Self { prober, now: Instant::now() }
-    }
-
-    /// What is sent now, in text.
-    fn queries(&mut self) -> Vec<String> {
-        let mut queries = Vec::new();
-        let mut out = Vec::new();
-        // Later by less than the first retry.
-        for _ in 0..10 {
-            self.now += Duration::from_millis(1);
-            while self.prober.poll_transmit(self.now, &mut out).is_some() {
-                queries.push(std::mem::take(&mut out).escape_ascii().to_string());
-            }
-        }
-        queries
-    }
-
-    /// Receives a datagram; returns what is sent then.
-    fn receive(&mut self, reply: &[u8]) -> Vec<String> {
-        self.prober.handle_datagram(self.now, server(), reply);
-        self.queries()
-    }
-
-    /// The queries of the next retry.
-    fn retry(&mut self) -> Vec<String> {
-        self.now = self.prober.poll_timeout().unwrap().max(self.now);
-        self.prober.handle_timeout(self.now);
-        self.queries()
-    }
-
-    fn finish(mut self) -> ProbeResult {
-        while self.prober.in_flight() > 0 {
-            self.retry();
-        }
-        self.prober.poll_event().unwrap()
-    }
-}
-
-fn reply_of(result: ProbeResult) -> QueryReply {
-    let ProbeOutcome::Answered(reply) = result.outcome else { panic!("{result:?}") };
-    *reply
+/// A query as it is sent with a challenge.
+fn with(query: &[u8], challenge: &[u8]) -> Vec<u8> {
+    [query, challenge].concat()
 }
 
 /// The reply of a server that sends these datagrams.
 fn reply_with(query: ServerQuery, datagrams: &[&[u8]]) -> QueryReply {
-    let mut exchange = Exchange::new(query);
-    exchange.queries();
-    for datagram in datagrams {
-        exchange.receive(datagram);
-    }
-    reply_of(exchange.finish())
+    reply_of(reply_to(query, datagrams))
 }
 
 /// An info with this number of clients and of bots, application and keywords.
@@ -108,11 +49,11 @@ fn info_with(players: u8, bots: u8, app: u16, keywords: &[u8]) -> Vec<u8> {
 fn one_challenge_serves_all_queries() {
     let mut exchange = Exchange::new(Protocol::A2s.players());
     assert_eq!(exchange.queries(), [INFO]);
-    let sent = exchange.receive(&challenge(b"abcd"));
-    assert_eq!(sent, [format!("{INFO}abcd"), format!("{PLAYERS}abcd"), format!("{RULES}abcd")]);
-    assert_eq!(exchange.receive(&challenge(b"abcd")), [""; 0], "the same challenge again");
+    let sent = exchange.deliver(&challenge(b"abcd"));
+    assert_eq!(sent, [with(INFO, b"abcd"), with(PLAYERS, b"abcd"), with(RULES, b"abcd")]);
+    assert_eq!(exchange.deliver(&challenge(b"abcd")), [b""; 0], "the same challenge again");
     for reply in [RULES_REPLY, PLAYERS_REPLY, INFO_REPLY] {
-        assert_eq!(exchange.receive(reply), [""; 0]);
+        assert_eq!(exchange.deliver(reply), [b""; 0]);
     }
     let result = exchange.finish();
     assert_eq!(result.retries, 0);
@@ -155,31 +96,31 @@ fn one_challenge_serves_all_queries() {
 fn old_servers_are_asked_one_after_the_other() {
     let mut exchange = Exchange::new(Protocol::A2s.players());
     assert_eq!(exchange.queries(), [INFO]);
-    assert_eq!(exchange.receive(INFO_REPLY), [format!("{PLAYERS}{NONE}")]);
-    assert_eq!(exchange.receive(&challenge(b"abcd")), [format!("{PLAYERS}abcd"), format!("{RULES}abcd")]);
-    assert_eq!(exchange.receive(PLAYERS_REPLY), [""; 0]);
-    assert_eq!(exchange.receive(RULES_REPLY), [""; 0]);
-    assert!(reply_of(exchange.finish()).is_complete());
+    assert_eq!(exchange.deliver(INFO_REPLY), [with(PLAYERS, NONE)]);
+    assert_eq!(exchange.deliver(&challenge(b"abcd")), [with(PLAYERS, b"abcd"), with(RULES, b"abcd")]);
+    assert_eq!(exchange.deliver(PLAYERS_REPLY), [b""; 0]);
+    assert_eq!(exchange.deliver(RULES_REPLY), [b""; 0]);
+    assert!(exchange.reply().is_complete());
     // Without any challenge.
     let mut exchange = Exchange::new(Protocol::A2s.players());
     exchange.queries();
-    exchange.receive(INFO_REPLY);
-    assert_eq!(exchange.receive(PLAYERS_REPLY), [format!("{RULES}{NONE}")]);
-    exchange.receive(RULES_REPLY);
-    assert!(reply_of(exchange.finish()).is_complete());
+    exchange.deliver(INFO_REPLY);
+    assert_eq!(exchange.deliver(PLAYERS_REPLY), [with(RULES, NONE)]);
+    exchange.deliver(RULES_REPLY);
+    assert!(exchange.reply().is_complete());
 }
 
 #[test]
 fn a_challenge_for_each_query_is_followed() {
     let mut exchange = Exchange::new(Protocol::A2s.players());
     exchange.queries();
-    exchange.receive(&challenge(b"aaaa"));
-    exchange.receive(INFO_REPLY);
-    assert_eq!(exchange.receive(&challenge(b"bbbb")), [format!("{PLAYERS}bbbb"), format!("{RULES}bbbb")]);
-    exchange.receive(PLAYERS_REPLY);
-    assert_eq!(exchange.receive(&challenge(b"cccc")), [format!("{RULES}cccc")]);
-    exchange.receive(RULES_REPLY);
-    assert!(reply_of(exchange.finish()).is_complete());
+    exchange.deliver(&challenge(b"aaaa"));
+    exchange.deliver(INFO_REPLY);
+    assert_eq!(exchange.deliver(&challenge(b"bbbb")), [with(PLAYERS, b"bbbb"), with(RULES, b"bbbb")]);
+    exchange.deliver(PLAYERS_REPLY);
+    assert_eq!(exchange.deliver(&challenge(b"cccc")), [with(RULES, b"cccc")]);
+    exchange.deliver(RULES_REPLY);
+    assert!(exchange.reply().is_complete());
 }
 
 #[test]
@@ -187,13 +128,13 @@ fn a_server_that_only_sends_challenges_draws_a_bounded_number_of_queries() {
     let mut exchange = Exchange::new(Protocol::A2s.players());
     let mut sent = exchange.queries().len();
     for number in 0..1_000_u32 {
-        sent += exchange.receive(&challenge(&number.to_le_bytes())).len();
+        sent += exchange.deliver(&challenge(&number.to_le_bytes())).len();
         if number % 50 == 0 && exchange.prober.in_flight() > 0 {
-            sent += exchange.retry().len();
+            sent += exchange.retries().len();
         }
     }
     assert!(sent <= 20 * 3 + 16 * 3, "{sent}");
-    let reply = reply_of(exchange.finish());
+    let reply = exchange.reply();
     assert_eq!(reply.info.name, None);
     assert_eq!(reply.missing.len(), 3);
 }
@@ -202,9 +143,9 @@ fn a_server_that_only_sends_challenges_draws_a_bounded_number_of_queries() {
 fn each_detail_sends_what_it_needs() {
     let mut exchange = Exchange::new(Protocol::A2s.info());
     exchange.queries();
-    assert_eq!(exchange.receive(&challenge(b"abcd")), [format!("{INFO}abcd")]);
-    exchange.receive(INFO_REPLY);
-    let reply = reply_of(exchange.finish());
+    assert_eq!(exchange.deliver(&challenge(b"abcd")), [with(INFO, b"abcd")]);
+    exchange.deliver(INFO_REPLY);
+    let reply = exchange.reply();
     assert!(reply.is_complete());
     assert_eq!((reply.info.player_list, reply.info.rules.len()), (None, 0));
     for datagram in [&challenge(b"abcd")[..], INFO_REPLY] {
@@ -225,16 +166,16 @@ fn an_empty_server_is_not_asked_for_players_again() {
 fn a_server_without_players_and_rules_is_given_up_early() {
     let mut exchange = Exchange::new(Protocol::A2s.players());
     exchange.queries();
-    exchange.receive(&challenge(b"abcd"));
-    exchange.receive(INFO_REPLY);
+    exchange.deliver(&challenge(b"abcd"));
+    exchange.deliver(INFO_REPLY);
     let start = exchange.now;
     let mut sent = 2;
     while exchange.prober.in_flight() > 0 {
-        sent += exchange.retry().len();
+        sent += exchange.retries().len();
     }
     assert_eq!(sent, 2 * 6);
     assert!(exchange.now - start < Duration::from_secs(2), "not the whole deadline");
-    let reply = reply_of(exchange.finish());
+    let reply = exchange.reply();
     assert_eq!(
         reply.missing.iter().map(ToString::to_string).collect::<Vec<_>>(),
         ["the players (A2S_PLAYER)", "the rules (A2S_RULES)"]
@@ -363,9 +304,9 @@ fn hostile_replies_are_counted() {
         &[0xff; 3_000],
         &[0xfe, 0xff, 0xff, 0xff, 0],
     ] {
-        assert_eq!(exchange.receive(reply), [""; 0]);
+        assert_eq!(exchange.deliver(reply), [b""; 0]);
     }
-    exchange.receive(PLAYERS_REPLY);
+    exchange.deliver(PLAYERS_REPLY);
     assert_eq!(exchange.prober.stats().redundant, 1, "nobody asked for players");
     let result = exchange.finish();
     assert_eq!(result.malformed, 7);

@@ -1,43 +1,23 @@
 //! The All-Seeing Eye through a prober.
 
 use crate::{
-    ExtensionValue, MissingPart, Player, Probe, ProbeOutcome, ProbeResult, Prober, ProberConfig, Protocol, ServerInfo,
-};
-use rallypoint_machine::Machine;
-use std::{
-    net::SocketAddr,
-    time::{Duration, Instant},
+    ExtensionValue, MissingPart, Player, ProbeOutcome, ProbeResult, Protocol, ServerInfo,
+    protocols::fixture::{Exchange, assert_is_harmless, mutations, reply_of, truncations},
 };
 
 const FAR_CRY: &[u8] = include_bytes!("../../../tests/captures/ase/far-cry.bin");
 const MTA: &[u8] = include_bytes!("../../../tests/captures/ase/mta.bin");
 
-fn server() -> SocketAddr {
-    ([192, 0, 2, 1], 22_126).into()
-}
-
 /// The result for a server that sends these datagrams.
 fn result_of(datagrams: &[&[u8]]) -> ProbeResult {
-    let mut prober = Prober::new(ProberConfig::default(), [7; 32]).unwrap();
-    prober.enqueue(Probe::new(server(), Protocol::Ase.info())).unwrap();
-    let mut now = Instant::now();
-    let mut out = Vec::new();
-    prober.poll_transmit(now, &mut out).unwrap();
-    assert_eq!(out, b"s");
-    now += Duration::from_millis(20);
-    for datagram in datagrams {
-        prober.handle_datagram(now, server(), datagram);
-    }
-    while prober.in_flight() > 0 {
-        while prober.poll_transmit(now, &mut out).is_some() {}
-        now = prober.poll_timeout().unwrap().max(now);
-        prober.handle_timeout(now);
-    }
-    prober.poll_event().unwrap()
+    let mut exchange = Exchange::new(Protocol::Ase.info());
+    assert_eq!(exchange.queries(), [b"s"]);
+    datagrams.iter().for_each(|datagram| exchange.receive(datagram));
+    exchange.finish()
 }
 
 fn reply_with(datagram: &[u8]) -> (ServerInfo, Vec<MissingPart>) {
-    let ProbeOutcome::Answered(reply) = result_of(&[datagram]).outcome else { panic!("no reply") };
+    let reply = reply_of(result_of(&[datagram]));
     (reply.info, reply.missing)
 }
 
@@ -98,8 +78,10 @@ fn every_truncation_and_change_is_harmless() {
         let (known, _) = reply_with(whole);
         let players = known.player_list.as_ref().unwrap();
         let mut complete = 0;
-        for end in 0..whole.len() {
-            if let ProbeOutcome::Answered(reply) = result_of(&[&whole[..end]]).outcome {
+        for cut in truncations(whole) {
+            let result = result_of(&[cut]);
+            assert_is_harmless(&result);
+            if let ProbeOutcome::Answered(reply) = result.outcome {
                 let info = reply.info;
                 assert_eq!((&info.name, info.players), (&known.name, known.players));
                 assert!(info.rules.iter().all(|(name, value)| known.rules.get(name) == Some(value)));
@@ -109,12 +91,8 @@ fn every_truncation_and_change_is_harmless() {
         }
         // The end of one player cannot be told from that of all.
         assert_eq!(complete, players.len());
-        for at in 0..whole.len() {
-            for change in [0x01, 0x20, 0x80, 0xff] {
-                let mut changed = whole.to_vec();
-                changed[at] ^= change;
-                result_of(&[&changed]);
-            }
+        for changed in mutations(whole) {
+            assert_is_harmless(&result_of(&[&changed]));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     MissingPart, Player, ProbeOutcome, Protocol,
-    stream::harness::{Dialog, assert_robust, exchange, reply_of},
+    protocols::fixture::{Dialog, assert_stream_is_robust, reply_of, stream_reply_to},
 };
 
 /// What bzfs 2.4.26 sends to a greeting and both queries, with two observers.
@@ -42,7 +42,7 @@ fn scores_are_negative_and_programs_are_bots() {
     // A program in the red team, with two wins and five losses; there is one red player.
     reply[grace + 1..grace + 9].copy_from_slice(&[0, 1, 0, 1, 0, 2, 0, 5]);
     reply[9 + 4 + 11] = 1;
-    let info = reply_of(exchange(Protocol::BzFlag.players(), &[&reply])).info;
+    let info = reply_of(stream_reply_to(Protocol::BzFlag.players(), &[&reply])).info;
     let list = info.player_list.unwrap();
     assert_eq!((list[1].team, list[1].score, list[1].spectator), (Some(1), Some(-3), false));
     assert_eq!((info.players, info.bots), (Some(0), Some(1)));
@@ -64,18 +64,18 @@ fn less_detail_takes_less() {
 
 #[test]
 fn players_that_are_not_sent_are_missing() {
-    let result = exchange(Protocol::BzFlag.players(), &[&REPLY[..REPLY.len() - 1]]);
+    let result = stream_reply_to(Protocol::BzFlag.players(), &[&REPLY[..REPLY.len() - 1]]);
     let reply = reply_of(result);
     assert_eq!(reply.missing, [MissingPart::Players { received: 1, expected: Some(2) }]);
     let more = [REPLY, &REPLY[REPLY.len() - PLAYER..]].concat();
-    assert_eq!(reply_of(exchange(Protocol::BzFlag.players(), &[&more])).info.player_list.unwrap().len(), 2);
+    assert_eq!(reply_of(stream_reply_to(Protocol::BzFlag.players(), &[&more])).info.player_list.unwrap().len(), 2);
 }
 
 #[test]
 fn a_full_server_is_there_but_describes_nothing() {
     let full = b"BZFS0221\xff";
-    assert!(matches!(exchange(Protocol::BzFlag.info(), &[full]).outcome, ProbeOutcome::Malformed(_)));
-    assert!(reply_of(exchange(Protocol::BzFlag.presence(), &[full])).is_complete());
+    assert!(matches!(stream_reply_to(Protocol::BzFlag.info(), &[full]).outcome, ProbeOutcome::Malformed(_)));
+    assert!(reply_of(stream_reply_to(Protocol::BzFlag.presence(), &[full])).is_complete());
 }
 
 #[test]
@@ -83,12 +83,12 @@ fn other_servers_are_none() {
     for bytes in
         [&b"SSH-2.0-OpenSSH\r\n"[..], b"BZFS\0\0\0\0\0", b"BZFS0221\x01\xff\xff", b"BZFS0221\x01\0\x01qgx", b""]
     {
-        let result = exchange(Protocol::BzFlag.info(), &[bytes]);
+        let result = stream_reply_to(Protocol::BzFlag.info(), &[bytes]);
         assert!(matches!(result.outcome, ProbeOutcome::Malformed(_)), "{:?}", result.outcome);
     }
 }
 
 #[test]
 fn no_damage_to_a_reply_does_harm() {
-    assert_robust(Protocol::BzFlag.players(), REPLY);
+    assert_stream_is_robust(Protocol::BzFlag.players(), REPLY);
 }

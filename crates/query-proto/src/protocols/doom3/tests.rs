@@ -2,7 +2,7 @@
 
 use crate::{
     Extension, MissingPart, Player, ProbeOutcome, ProbeResult, Protocol, RttMethod,
-    protocols::one_server::{OneServer, assert_is_harmless, assert_is_part_of, mutations, reply_of, truncations},
+    protocols::fixture::{Exchange, assert_is_harmless, assert_is_part_of, mutations, reply_of, truncations},
 };
 
 /// After the token: version 1.41, settings, two players.
@@ -23,7 +23,7 @@ si_rules\0sdGameRulesObjective\0si_maxplayers\x0024\0si_needPass\x000\0si_motd\0
 
 /// A query of a server with this reply, which begins with as much of the token.
 fn reply_with(rest: &[u8], token: usize) -> ProbeResult {
-    let mut server = OneServer::without_retries(Protocol::Doom3.players());
+    let mut server = Exchange::without_retries(Protocol::Doom3.players());
     let query = server.queries().remove(0);
     server.receive(&[b"\xff\xffinfoResponse\0", &query[10..10 + token], rest].concat());
     server.finish()
@@ -31,7 +31,7 @@ fn reply_with(rest: &[u8], token: usize) -> ProbeResult {
 
 #[test]
 fn doom3_is_described_completely() {
-    let mut server = OneServer::new(Protocol::Doom3.players());
+    let mut server = Exchange::new(Protocol::Doom3.players());
     let queries = server.queries();
     assert!(queries[0].starts_with(b"\xff\xffgetInfo\0") && queries.len() == 1 && queries[0].len() == 18);
     let reply = reply_of(reply_with(DOOM3, 4));
@@ -72,11 +72,11 @@ fn quake_wars_repeats_the_whole_token_and_says_who_is_a_bot() {
 
 #[test]
 fn a_reply_without_the_token_does_not_count() {
-    let mut server = OneServer::new(Protocol::Doom3.info());
+    let mut server = Exchange::new(Protocol::Doom3.info());
     let query = server.queries().remove(0);
     server.receive(&[b"\xff\xffinfoResponse\0PiNG", DOOM3].concat());
     server.receive(&[b"\xff\xffinfoResponse\0", &query[14..], DOOM3].concat());
-    assert_eq!(server.stats().wrong_echo, 2);
+    assert_eq!(server.prober.stats().wrong_echo, 2);
     assert_eq!(server.finish().outcome, ProbeOutcome::TimedOut);
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     MissingPart, ProbeOutcome, Protocol, RttMethod,
-    stream::harness::{Dialog, assert_robust, exchange, reply_of},
+    protocols::fixture::{Dialog, assert_stream_is_robust, reply_of, stream_reply_to},
 };
 
 const DYNAMIC: &str = r#"{"hostname":"^1Bacon ^0Town","clients":2,"sv_maxclients":"48","gametype":"Freeroam",
@@ -89,13 +89,13 @@ fn a_connection_that_was_closed_after_a_response_is_no_answer_to_the_next_reques
 
 #[test]
 fn a_document_that_is_refused_is_missing() {
-    let reply = reply_of(exchange(Protocol::FiveM.players(), &[&ok(DYNAMIC), &ok(INFO), REFUSED]));
+    let reply = reply_of(stream_reply_to(Protocol::FiveM.players(), &[&ok(DYNAMIC), &ok(INFO), REFUSED]));
     assert_eq!(reply.missing, [MissingPart::Part("players.json")]);
     assert_eq!((reply.info.players, reply.info.player_list), (Some(2), None));
-    let reply = reply_of(exchange(Protocol::FiveM.players(), &[REFUSED, &ok(INFO), &ok(PLAYERS)]));
+    let reply = reply_of(stream_reply_to(Protocol::FiveM.players(), &[REFUSED, &ok(INFO), &ok(PLAYERS)]));
     assert_eq!(reply.missing, [MissingPart::Part("dynamic.json")]);
     assert_eq!((reply.info.name.as_deref(), reply.info.players), (Some("Bacon"), Some(2)));
-    let result = exchange(Protocol::FiveM.players(), &[REFUSED, REFUSED, REFUSED]);
+    let result = stream_reply_to(Protocol::FiveM.players(), &[REFUSED, REFUSED, REFUSED]);
     assert!(matches!(result.outcome, ProbeOutcome::Malformed(_)));
     assert_eq!(result.malformed, 3);
 }
@@ -112,11 +112,11 @@ fn one_document_is_enough_for_presence() {
 #[test]
 fn other_web_servers_are_no_game_servers() {
     for body in ["<html>", "null", "[]", "{}", "{\"hostname\":", "\"x\""] {
-        let result = exchange(Protocol::FiveM.presence(), &[&ok(body)]);
+        let result = stream_reply_to(Protocol::FiveM.presence(), &[&ok(body)]);
         assert!(matches!(result.outcome, ProbeOutcome::Malformed(_)), "{body}: {:?}", result.outcome);
     }
     let hostile = r#"{"hostname":7,"clients":-1,"sv_maxclients":"many","gametype":[],"mapname":null}"#;
-    let info = reply_of(exchange(Protocol::FiveM.presence(), &[&ok(hostile)])).info;
+    let info = reply_of(stream_reply_to(Protocol::FiveM.presence(), &[&ok(hostile)])).info;
     assert_eq!((info.name, info.players, info.max_players, info.mode), (None, None, None, None));
 }
 
@@ -136,5 +136,5 @@ fn bytes_that_nothing_asked_for_end_the_connection() {
 
 #[test]
 fn no_damage_to_a_reply_does_harm() {
-    assert_robust(Protocol::FiveM.presence(), &ok(DYNAMIC));
+    assert_stream_is_robust(Protocol::FiveM.presence(), &ok(DYNAMIC));
 }

@@ -2,9 +2,7 @@
 
 use crate::{
     MissingPart, Player, ProbeOutcome, Protocol, RttMethod,
-    protocols::one_server::{
-        OneServer, assert_is_harmless, assert_is_part_of, mutations, reply_of, reply_to, truncations,
-    },
+    protocols::fixture::{Exchange, assert_is_harmless, assert_is_part_of, mutations, reply_of, reply_to, truncations},
 };
 
 /// Unreal Tournament, in three datagrams.
@@ -24,7 +22,7 @@ const BATTLEFIELD: &[u8] = b"\\gamename\\bfield1942\\gamever\\v1.61\\hostname\\W
 #[test]
 fn the_datagrams_of_a_reply_may_arrive_in_any_order() {
     for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]] {
-        let mut server = OneServer::new(Protocol::GameSpy1.players());
+        let mut server = Exchange::new(Protocol::GameSpy1.players());
         assert_eq!(server.queries(), [b"\\status\\xserverquery"]);
         order.into_iter().for_each(|index| server.receive(UNREAL[index]));
         let reply = server.reply();
@@ -83,12 +81,12 @@ fn a_real_server_is_described_completely() {
 
 #[test]
 fn repeated_datagrams_add_nothing() {
-    let mut server = OneServer::new(Protocol::GameSpy1.players());
+    let mut server = Exchange::new(Protocol::GameSpy1.players());
     server.queries();
     for datagram in [UNREAL[2], UNREAL[2], UNREAL[0], UNREAL[0]] {
         server.receive(datagram);
     }
-    assert_eq!(server.stats().redundant, 2);
+    assert_eq!(server.prober.stats().redundant, 2);
     server.receive(UNREAL[1]);
     assert!(server.reply().is_complete());
 }
@@ -103,7 +101,7 @@ fn of_query(number: &str) -> Vec<Vec<u8>> {
 #[test]
 fn the_datagrams_of_two_replies_are_not_mixed() {
     let second = of_query("64");
-    let mut server = OneServer::new(Protocol::GameSpy1.players());
+    let mut server = Exchange::new(Protocol::GameSpy1.players());
     server.queries();
     server.receive(UNREAL[0]);
     server.receive(UNREAL[1]);
@@ -157,7 +155,7 @@ fn teams_may_have_names_only() {
 
 #[test]
 fn a_server_whose_replies_have_no_end_is_given_up() {
-    let mut server = OneServer::new(Protocol::GameSpy1.players());
+    let mut server = Exchange::new(Protocol::GameSpy1.players());
     server.queries();
     for query in 0..40 {
         for part in 0..80 {
@@ -167,7 +165,7 @@ fn a_server_whose_replies_have_no_end_is_given_up() {
     for number in 0..200 {
         server.receive(format!("\\key_{number}\\x").as_bytes());
     }
-    let stats = server.stats();
+    let stats = server.prober.stats();
     assert_eq!((stats.malformed, stats.redundant), (40 * 16, 24 * 64 + 200));
     let result = server.finish();
     assert!(matches!(&result.outcome, ProbeOutcome::Answered(reply) if !reply.is_complete()));

@@ -2,7 +2,7 @@
 
 use crate::{
     Extension, MissingPart, Player, ProbeOutcome, ProbeResult, Protocol, RttMethod,
-    protocols::one_server::{OneServer, assert_is_harmless, assert_is_part_of, mutations, reply_of, truncations},
+    protocols::fixture::{Exchange, assert_is_harmless, assert_is_part_of, mutations, reply_of, truncations},
 };
 
 /// What follows the number in the replies with the server, the players and the teams.
@@ -13,13 +13,13 @@ hostport\x0015567\0numplayers\x002\0maxplayers\x0064\0password\x001\0timelimit\x
     b"\0\x02team_t\0score_t\0\0NVA\x00100\0USA\x0090\0",
 ];
 
-fn full_query() -> OneServer {
-    OneServer::new(Protocol::GameSpy2.players())
+fn full_query() -> Exchange {
+    Exchange::new(Protocol::GameSpy2.players())
 }
 
 /// A query of a server with these replies.
 fn reply_with(bodies: [Option<&[u8]>; 3]) -> ProbeResult {
-    let mut server = OneServer::without_retries(Protocol::GameSpy2.players());
+    let mut server = Exchange::without_retries(Protocol::GameSpy2.players());
     for (query, body) in server.queries().iter().zip(bodies) {
         if let Some(body) = body {
             server.receive(&[b"\0", &query[3..7], body].concat());
@@ -65,7 +65,7 @@ fn three_replies_describe_a_server_completely_in_any_order() {
 #[test]
 fn the_server_is_enough_for_its_detail() {
     for query in [Protocol::GameSpy2.info(), Protocol::GameSpy2.presence()] {
-        let mut server = OneServer::new(query);
+        let mut server = Exchange::new(query);
         let queries = server.queries();
         assert_eq!(queries.len(), 1);
         server.receive(&[b"\0", &queries[0][3..7], REPLIES[0]].concat());
@@ -87,7 +87,7 @@ fn a_reply_with_another_number_does_not_count() {
     forged[2] ^= 1;
     forged[4] |= 3;
     server.receive(&forged);
-    assert_eq!(server.stats().wrong_echo, 3);
+    assert_eq!(server.prober.stats().wrong_echo, 3);
     assert_eq!(server.finish().outcome, ProbeOutcome::TimedOut);
 }
 

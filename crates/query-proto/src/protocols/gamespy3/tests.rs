@@ -2,7 +2,7 @@
 
 use crate::{
     MissingPart, Player, ProbeOutcome, Protocol, RttMethod, ServerInfo,
-    protocols::one_server::{OneServer, assert_is_harmless, assert_is_part_of, mutations, reply_of, truncations},
+    protocols::fixture::{Exchange, assert_is_harmless, assert_is_part_of, mutations, reply_of, truncations},
 };
 
 /// Battlefield 2, in three parts. The first one cuts a name, and the second one a score.
@@ -15,8 +15,8 @@ numplayers\x003\0maxplayers\x0064\0hostport\x0016567\0password\x001\0bf2_ranked\
 
 const CHALLENGE: &[u8] = b"-1287574694\0";
 
-fn full_query() -> OneServer {
-    OneServer::new(Protocol::GameSpy3.players())
+fn full_query() -> Exchange {
+    Exchange::new(Protocol::GameSpy3.players())
 }
 
 /// The number of a query.
@@ -38,7 +38,7 @@ fn of_parts(query: &[u8], index: usize) -> Vec<u8> {
 }
 
 /// A server that has sent its challenge, and the query that it got then.
-fn challenged() -> (OneServer, Vec<u8>) {
+fn challenged() -> (Exchange, Vec<u8>) {
     let mut server = full_query();
     let query = server.queries().remove(0);
     server.receive(&challenge(&query, CHALLENGE));
@@ -137,13 +137,13 @@ fn datagrams_with_another_number_do_not_count() {
     let mut forged = of_parts(&query, 0);
     forged[1] ^= 1;
     server.receive(&forged);
-    assert_eq!(server.stats().wrong_echo, 2);
+    assert_eq!(server.prober.stats().wrong_echo, 2);
     assert_eq!(server.finish().outcome, ProbeOutcome::TimedOut);
 }
 
 #[test]
 fn a_challenge_shows_that_a_server_is_there() {
-    let mut server = OneServer::new(Protocol::GameSpy3.presence());
+    let mut server = Exchange::new(Protocol::GameSpy3.presence());
     let query = server.queries().remove(0);
     server.receive(&challenge(&query, CHALLENGE));
     assert!(server.reply().is_complete());
@@ -182,7 +182,7 @@ fn parts_beyond_the_last_one_do_not_count() {
     server.receive(&part(&query, 5, true, b"\x01player_\0\0Ada\0\0\0"));
     server.receive(&part(&query, 6, false, b"\x01player_\0\0Bob\0\0\0"));
     server.receive(&part(&query, 2, true, b"\x01player_\0\0Bob\0\0\0"));
-    assert_eq!(server.stats().redundant, 2);
+    assert_eq!(server.prober.stats().redundant, 2);
 }
 
 #[test]
@@ -214,7 +214,7 @@ p1073741827\0The server\0p1073741828\0Instagib\x1cLow Gravity\0p268435703\x004\0
 #[test]
 fn a_reply_that_is_cut_or_changed_says_nothing_wrong() {
     let with = |index: usize, changed: &[u8]| {
-        let mut server = OneServer::without_retries(Protocol::GameSpy3.players());
+        let mut server = Exchange::without_retries(Protocol::GameSpy3.players());
         let query = server.queries().remove(0);
         server.receive(&challenge(&query, CHALLENGE));
         let query = server.queries().remove(0);

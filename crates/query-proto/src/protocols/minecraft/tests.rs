@@ -2,7 +2,7 @@
 
 use crate::{
     MissingPart, ProbeOutcome, Protocol, RttMethod,
-    stream::harness::{Dialog, assert_robust, exchange, reply_of},
+    protocols::fixture::{Dialog, assert_stream_is_robust, reply_of, stream_reply_to},
 };
 use rallypoint_wire::query::minecraft::emit_status;
 use std::time::Duration;
@@ -63,8 +63,10 @@ fn descriptions_have_many_forms() {
         ("7", None),
         (r#"{"text":{}}"#, None),
     ] {
-        let reply =
-            reply_of(exchange(Protocol::Minecraft.info(), &[&status(&format!(r#"{{"description":{description}}}"#))]));
+        let reply = reply_of(stream_reply_to(
+            Protocol::Minecraft.info(),
+            &[&status(&format!(r#"{{"description":{description}}}"#))],
+        ));
         assert_eq!(reply.info.name.as_deref(), name, "{description}");
     }
 }
@@ -75,14 +77,14 @@ fn a_sample_of_the_players_is_not_taken_for_all_of_them() {
     let json = format!(
         r#"{{"players":{{"online":90000,"max":-1,"sample":[{nobody},{{"id":"1","name":"Ada"}},{{"name":"no id"}},8]}}}}"#
     );
-    let reply = reply_of(exchange(Protocol::Minecraft.players(), &[&status(&json)]));
+    let reply = reply_of(stream_reply_to(Protocol::Minecraft.players(), &[&status(&json)]));
     assert_eq!((reply.info.players, reply.info.max_players), (Some(u16::MAX), None));
     assert_eq!(reply.info.player_list.unwrap().len(), 1);
     assert_eq!(reply.missing, [MissingPart::Players { received: 1, expected: Some(u16::MAX) }]);
     let hidden = status(r#"{"players":{"online":3,"max":10}}"#);
-    let reply = reply_of(exchange(Protocol::Minecraft.players(), &[&hidden]));
+    let reply = reply_of(stream_reply_to(Protocol::Minecraft.players(), &[&hidden]));
     assert_eq!((reply.info.player_list, reply.missing.len()), (None, 1));
-    assert!(reply_of(exchange(Protocol::Minecraft.info(), &[&hidden])).is_complete());
+    assert!(reply_of(stream_reply_to(Protocol::Minecraft.info(), &[&hidden])).is_complete());
 }
 
 #[test]
@@ -177,7 +179,7 @@ fn a_reply_is_not_taken_in_without_end() {
 
 #[test]
 fn no_damage_to_a_reply_does_harm() {
-    assert_robust(Protocol::Minecraft.players(), &status(PAPER));
+    assert_stream_is_robust(Protocol::Minecraft.players(), &status(PAPER));
 }
 
 #[test]
@@ -185,7 +187,7 @@ fn a_peer_answers_both_pings() {
     // A server of the package minecraft-protocol 1.54, for 1.20.4.
     const STATUS: &[u8] = include_bytes!("../../../tests/captures/minecraft/minecraft-protocol-status.bin");
     const LEGACY: &[u8] = include_bytes!("../../../tests/captures/minecraft/minecraft-protocol-legacy.bin");
-    let info = reply_of(exchange(Protocol::Minecraft.players(), &[STATUS])).info;
+    let info = reply_of(stream_reply_to(Protocol::Minecraft.players(), &[STATUS])).info;
     assert_eq!((info.name.as_deref(), info.version.as_deref()), (Some("Bacon Town"), Some("1.20.4")));
     assert_eq!((info.players, info.max_players, info.player_list), (Some(0), Some(24), Some(Vec::new())));
     let mut dialog = Dialog::new(Protocol::Minecraft.info());
@@ -195,5 +197,5 @@ fn a_peer_answers_both_pings() {
     dialog.receive(LEGACY);
     let info = reply_of(dialog.finish()).info;
     assert_eq!((info.name.as_deref(), info.max_players), (Some("Bacon Town"), Some(24)));
-    assert_robust(Protocol::Minecraft.players(), STATUS);
+    assert_stream_is_robust(Protocol::Minecraft.players(), STATUS);
 }

@@ -1,68 +1,9 @@
 //! The query through a prober: challenge, status, loss, forgery and damage.
 
 use crate::{
-    MissingPart, Probe, ProbeOutcome, ProbeResult, Prober, ProberConfig, Protocol, RttMethod, ServerInfo, ServerQuery,
+    MissingPart, ProbeOutcome, ProbeResult, Protocol, RttMethod, ServerInfo, ServerQuery,
+    protocols::fixture::{Exchange, assert_is_harmless, mutations, truncations},
 };
-use rallypoint_machine::Machine;
-use std::{
-    net::SocketAddr,
-    time::{Duration, Instant},
-};
-
-fn server() -> SocketAddr {
-    ([192, 0, 2, 1], 25_565).into()
-}
-
-struct Exchange {
-    prober: Prober,
-    now: Instant,
-}
-
-impl Exchange {
-    fn new(query: ServerQuery) -> Self {
-        let mut prober = Prober::new(ProberConfig::default(), [7; 32]).unwrap();
-        prober.enqueue(Probe::new(server(), query)).unwrap();
-        Self { prober, now: Instant::now() }
-    }
-
-    /// What is sent within 10 ms.
-    fn sent(&mut self) -> Vec<u8> {
-        self.now += Duration::from_millis(10);
-        let mut out = Vec::new();
-        while self.prober.poll_transmit(self.now, &mut out).is_some() {}
-        out
-    }
-
-    fn receive(&mut self, reply: &[u8]) {
-        self.prober.handle_datagram(self.now, server(), reply);
-    }
-
-    fn wait(&mut self) {
-        self.now = self.prober.poll_timeout().unwrap().max(self.now);
-        self.prober.handle_timeout(self.now);
-    }
-
-    /// What is sent when nothing has arrived for a while.
-    fn sent_again(&mut self) -> Vec<u8> {
-        loop {
-            self.wait();
-            let out = self.sent();
-            if !out.is_empty() {
-                return out;
-            }
-        }
-    }
-
-    fn finish(mut self) -> ProbeResult {
-        while self.prober.in_flight() > 0 {
-            self.sent();
-            if self.prober.in_flight() > 0 {
-                self.wait();
-            }
-        }
-        self.prober.poll_event().unwrap()
-    }
-}
 
 fn session(query: &[u8]) -> &[u8] {
     &query[3..7]
@@ -83,9 +24,9 @@ const BODY: &[u8] = b"hostname\0A \xa7bMinecraft\xa7r Server\0gametype\0SMP\0gam
 /// The result for a server that answers with this status.
 fn answer(query: ServerQuery, body: &[u8]) -> ProbeResult {
     let mut exchange = Exchange::new(query);
-    let handshake = exchange.sent();
+    let handshake = exchange.queries().concat();
     exchange.receive(&challenge(&handshake, "9513307"));
-    let query = exchange.sent();
+    let query = exchange.queries().concat();
     assert_eq!(query[7..], [0x00, 0x91, 0x29, 0x5b, 0, 0, 0, 0]);
     exchange.receive(&status(&query, body));
     exchange.finish()
@@ -118,9 +59,9 @@ fn a_server_is_described_completely() {
 #[test]
 fn a_challenge_is_enough_for_presence() {
     let mut exchange = Exchange::new(Protocol::MinecraftQuery.presence());
-    let handshake = exchange.sent();
+    let handshake = exchange.queries().concat();
     exchange.receive(&challenge(&handshake, "1"));
-    assert!(exchange.sent().is_empty());
+    assert!(exchange.queries().concat().is_empty());
     let result = exchange.finish();
     assert!(result.reply().unwrap().is_complete());
 }
@@ -128,12 +69,12 @@ fn a_challenge_is_enough_for_presence() {
 #[test]
 fn a_lost_status_is_requested_again_with_the_challenge() {
     let mut exchange = Exchange::new(Protocol::MinecraftQuery.players());
-    let handshake = exchange.sent();
+    let handshake = exchange.queries().concat();
     exchange.receive(&challenge(&handshake, "7"));
     exchange.receive(&challenge(&handshake, "7"));
     assert_eq!(exchange.prober.stats().redundant, 1);
-    let first = exchange.sent();
-    let second = exchange.sent_again();
+    let first = exchange.queries().concat();
+    let second = exchange.retries().concat();
     assert_eq!((first.len(), second.len(), &second[7..11]), (15, 15, &[0, 0, 0, 7][..]));
     // The reply to the first query is late.
     exchange.receive(&status(&first, BODY));
@@ -144,10 +85,9 @@ fn a_lost_status_is_requested_again_with_the_challenge() {
 #[test]
 fn a_server_that_gives_no_status_is_described_by_nothing() {
     let mut exchange = Exchange::new(Protocol::MinecraftQuery.info());
-    let handshake = exchange.sent();
+    let handshake = exchange.queries().concat();
     exchange.receive(&challenge(&handshake, "7"));
-    let reply = exchange.finish();
-    let reply = reply.reply().unwrap();
+    let reply = exchange.reply();
     assert_eq!(reply.missing, [MissingPart::Part("status (settings and players)")]);
     assert_eq!(reply.info, ServerInfo::default());
 }
@@ -155,7 +95,7 @@ fn a_server_that_gives_no_status_is_described_by_nothing() {
 #[test]
 fn replies_to_other_queries_are_forged() {
     let mut exchange = Exchange::new(Protocol::MinecraftQuery.info());
-    let handshake = exchange.sent();
+    let handshake = exchange.queries().concat();
     let mut other = handshake.clone();
     other[4] ^= 1;
     exchange.receive(&challenge(&other, "7"));
@@ -180,15 +120,11 @@ fn players_that_are_cut_off_are_missing() {
 
 #[test]
 fn no_damage_to_a_reply_does_harm() {
-    for at in 0..BODY.len() {
-        for byte in [0, 1, 0x1b, 0xff] {
-            let mut body = BODY.to_vec();
-            body[at] = byte;
-            let result = answer(Protocol::MinecraftQuery.players(), &body);
-            let texts = format!("{result:?}");
-            assert!(!texts.contains("\\u{1b}"), "{texts}");
-        }
-        let result = answer(Protocol::MinecraftQuery.players(), &BODY[..at]);
-        assert!(result.reply().is_none_or(|reply| !reply.is_complete()), "{at}");
+    for changed in mutations(BODY) {
+        assert_is_harmless(&answer(Protocol::MinecraftQuery.players(), &changed));
+    }
+    for cut in truncations(BODY) {
+        let result = answer(Protocol::MinecraftQuery.players(), cut);
+        assert!(result.reply().is_none_or(|reply| !reply.is_complete()), "{}", cut.len());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     ProbeOutcome, Protocol,
-    stream::harness::{Dialog, assert_robust, exchange, reply_of},
+    protocols::fixture::{Dialog, assert_stream_is_robust, reply_of, stream_reply_to},
 };
 
 /// What OpenTTD 13.0 sends.
@@ -36,19 +36,19 @@ fn commands_of_the_game_and_controls_are_not_shown() {
     let at = reply.windows(7).position(|bytes| bytes == b"captest").unwrap();
     // A colour, which is a character for private use, and an escape.
     reply[at..at + 5].copy_from_slice(b"\xee\x82\x88\x1bx");
-    let name = reply_of(exchange(Protocol::OpenTtd.info(), &[&reply])).info.name;
+    let name = reply_of(stream_reply_to(Protocol::OpenTtd.info(), &[&reply])).info.name;
     assert_eq!(name.as_deref(), Some("\u{fffd}xst Größe"));
 }
 
 #[test]
 fn other_servers_and_refusals_are_none() {
     for bytes in [&b"SSH-2.0-OpenSSH\r\n"[..], &[3, 0, 0], &[4, 0, 3, 9], &[4, 0, 6, 9], b"HTTP/1.1 400 Bad\r\n", b""] {
-        let result = exchange(Protocol::OpenTtd.presence(), &[bytes]);
+        let result = stream_reply_to(Protocol::OpenTtd.presence(), &[bytes]);
         assert!(matches!(result.outcome, ProbeOutcome::Malformed(_)), "{:?}", result.outcome);
     }
 }
 
 #[test]
 fn no_damage_to_a_reply_does_harm() {
-    assert_robust(Protocol::OpenTtd.info(), REPLY);
+    assert_stream_is_robust(Protocol::OpenTtd.info(), REPLY);
 }

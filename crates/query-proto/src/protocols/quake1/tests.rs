@@ -2,9 +2,7 @@
 
 use crate::{
     MissingPart, Player, ProbeResult, Protocol,
-    protocols::one_server::{
-        OneServer, assert_is_harmless, assert_is_part_of, mutations, reply_of, reply_to, truncations,
-    },
+    protocols::fixture::{Exchange, assert_is_harmless, assert_is_part_of, mutations, reply_of, reply_to, truncations},
 };
 use rallypoint_wire::query::quake1::Request;
 use std::time::Duration;
@@ -87,7 +85,7 @@ fn a_real_server_is_described_completely() {
 }
 
 /// A query of a server that answers each datagram in this way: with replies, in their order.
-fn exchange(mut server: OneServer, mut answers: impl FnMut(&[u8]) -> Vec<Vec<u8>>) -> (ProbeResult, usize) {
+fn exchange(mut server: Exchange, mut answers: impl FnMut(&[u8]) -> Vec<Vec<u8>>) -> (ProbeResult, usize) {
     let mut queries = 0;
     while server.is_waiting() || queries == 0 {
         let sent = server.queries();
@@ -100,8 +98,8 @@ fn exchange(mut server: OneServer, mut answers: impl FnMut(&[u8]) -> Vec<Vec<u8>
     (server.finish(), queries)
 }
 
-fn full_query() -> OneServer {
-    OneServer::new(Protocol::Quake1.players())
+fn full_query() -> Exchange {
+    Exchange::new(Protocol::Quake1.players())
 }
 
 #[test]
@@ -127,7 +125,7 @@ fn a_server_is_described_completely() {
 #[test]
 fn a_description_is_enough_for_its_detail() {
     for query in [Protocol::Quake1.info(), Protocol::Quake1.presence()] {
-        let (result, queries) = exchange(OneServer::new(query), |query| answer(query, 3).into_iter().collect());
+        let (result, queries) = exchange(Exchange::new(query), |query| answer(query, 3).into_iter().collect());
         assert_eq!(queries, 1);
         let reply = reply_of(result);
         assert!(reply.is_complete());
@@ -196,9 +194,9 @@ fn a_server_that_answers_one_query_a_second_is_described_completely() {
         }
         for query in sent {
             let is_rule = matches!(Request::parse(&query), Some(Request::RuleAfter(_)));
-            let is_refused = answered_at.is_some_and(|at| server.time() < at + Duration::from_secs(1));
+            let is_refused = answered_at.is_some_and(|at| server.now < at + Duration::from_secs(1));
             if is_rule || !is_refused {
-                answered_at = if is_rule { answered_at } else { Some(server.time()) };
+                answered_at = if is_rule { answered_at } else { Some(server.now) };
                 answer(&query, 3).iter().for_each(|reply| server.receive(reply));
             }
         }
@@ -242,10 +240,10 @@ fn replies_to_nothing_that_was_asked_do_not_count() {
     for reply in [player(0), rule_after(b""), rule_after(b"deathmatch")] {
         server.receive(&reply);
     }
-    assert_eq!(server.stats().redundant, 3);
+    assert_eq!(server.prober.stats().redundant, 3);
     server.receive(&server_info(1));
     server.receive(&player(1));
-    assert_eq!(server.stats().redundant, 4, "there is only number 0");
+    assert_eq!(server.prober.stats().redundant, 4, "there is only number 0");
 }
 
 #[test]

@@ -2,9 +2,7 @@
 
 use crate::{
     MissingPart, Player, ProbeOutcome, Protocol, RttMethod,
-    protocols::one_server::{
-        OneServer, assert_is_harmless, assert_is_part_of, mutations, reply_of, reply_to, truncations,
-    },
+    protocols::fixture::{Exchange, assert_is_harmless, assert_is_part_of, mutations, reply_of, reply_to, truncations},
 };
 
 const STATUS: &[u8] = b"\xff\xff\xff\xffprint\n\\mapname\\q2dm1\\maxclients\\16\\needpass\\1\\gamename\\baseq2\\gamedir\\rocketarena\
@@ -15,7 +13,7 @@ const INFO: &[u8] = b"\xff\xff\xff\xffinfo\n         My Arena    q2dm3  5/ 8\n";
 
 #[test]
 fn a_status_describes_a_server_completely() {
-    let mut server = OneServer::new(Protocol::Quake2.players());
+    let mut server = Exchange::new(Protocol::Quake2.players());
     assert_eq!(server.queries(), [b"\xff\xff\xff\xffstatus\n"]);
     server.receive(STATUS);
     let reply = server.reply();
@@ -40,7 +38,7 @@ fn a_status_describes_a_server_completely() {
 
 #[test]
 fn a_server_that_answers_only_info_is_described_in_part() {
-    let mut server = OneServer::new(Protocol::Quake2.players());
+    let mut server = Exchange::new(Protocol::Quake2.players());
     server.queries();
     assert_eq!(server.retries(), [&b"\xff\xff\xff\xffinfo 34\n"[..], b"\xff\xff\xff\xffstatus\n"]);
     server.receive(INFO);
@@ -75,7 +73,7 @@ fn full_status() -> (Vec<u8>, u16) {
 #[test]
 fn players_that_do_not_fit_into_a_status_are_missing() {
     let (status, received) = full_status();
-    let mut server = OneServer::new(Protocol::Quake2.players());
+    let mut server = Exchange::new(Protocol::Quake2.players());
     server.queries();
     server.receive(&status);
     assert_eq!(server.queries(), [b"\xff\xff\xff\xffinfo 34\n"], "the number of players");
@@ -113,18 +111,18 @@ fn a_reply_that_is_cut_or_changed_says_nothing_wrong() {
 
 #[test]
 fn repeated_and_malformed_replies_are_counted() {
-    let mut server = OneServer::new(Protocol::Quake2.players());
+    let mut server = Exchange::new(Protocol::Quake2.players());
     server.queries();
     for reply in [&b"\xff\xff\xff\xffprint\nYou are banned\n"[..], b"\0", b"", INFO, INFO] {
         server.receive(reply);
     }
-    assert_eq!((server.stats().malformed, server.stats().redundant), (3, 1));
+    assert_eq!((server.prober.stats().malformed, server.prober.stats().redundant), (3, 1));
     server.receive(STATUS);
     let result = server.finish();
     assert_eq!(result.malformed, 3);
     let reply = reply_of(result);
     // The status is newer; who has left since is not missing.
     assert_eq!(reply.missing, [MissingPart::Players { received: 3, expected: Some(5) }]);
-    let silent = OneServer::without_retries(Protocol::Quake2.info()).finish();
+    let silent = Exchange::without_retries(Protocol::Quake2.info()).finish();
     assert_eq!(silent.outcome, ProbeOutcome::TimedOut);
 }

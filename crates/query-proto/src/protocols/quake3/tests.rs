@@ -1,85 +1,33 @@
 //! Quake 3 through a prober and a responder, and with replies of a real server.
 
 use crate::{
-    MissingPart, Player, Probe, ProbeOutcome, ProbeResult, Prober, ProberConfig, Protocol, QueryReply, Responder,
-    ResponderConfig, RttMethod, ServerInfo, ServerQuery,
+    MissingPart, Player, ProbeOutcome, Protocol, QueryReply, Responder, ResponderConfig, RttMethod, ServerInfo,
+    protocols::fixture::{Exchange, reply_of, server},
 };
 use rallypoint_machine::Machine;
-use std::{
-    net::SocketAddr,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 /// Replies of OpenArena 0.8.8 (ioquake3 1.36) to `getinfo xyz` and `getstatus xyz`.
 const INFO: &[u8] = include_bytes!("../../../tests/captures/quake3/openarena-info.bin");
 const STATUS: &[u8] = include_bytes!("../../../tests/captures/quake3/openarena-status.bin");
 
-fn server() -> SocketAddr {
-    ([192, 0, 2, 1], 27_960).into()
-}
-
-struct Exchange {
-    prober: Prober,
-    now: Instant,
-}
-
-impl Exchange {
-    fn new(query: ServerQuery) -> Self {
-        let mut prober = Prober::new(ProberConfig::default(), [7; 32]).unwrap();
-        prober.enqueue(Probe::new(server(), query)).unwrap();
-        Self { prober, now: Instant::now() }
-    }
-
-    /// What is sent now, in text.
-    fn queries(&mut self) -> Vec<String> {
-        let mut queries = Vec::new();
-        let mut out = Vec::new();
-        // Later by less than the first retry.
-        for _ in 0..10 {
-            self.now += Duration::from_millis(1);
-            while self.prober.poll_transmit(self.now, &mut out).is_some() {
-                queries.push(std::mem::take(&mut out).escape_ascii().to_string());
-            }
-        }
-        queries
-    }
-
-    fn receive(&mut self, reply: &[u8]) {
-        self.prober.handle_datagram(self.now, server(), reply);
-    }
-
-    fn finish(mut self) -> ProbeResult {
-        while self.prober.in_flight() > 0 {
-            self.queries();
-            self.now = self.prober.poll_timeout().unwrap().max(self.now);
-            self.prober.handle_timeout(self.now);
-        }
-        self.prober.poll_event().unwrap()
-    }
-}
-
 /// A reply with this challenge instead of that of the capture.
-fn with_challenge(reply: &[u8], query: &str) -> Vec<u8> {
-    let challenge = query.rsplit(' ').next().unwrap();
+fn with_challenge(reply: &[u8], query: &[u8]) -> Vec<u8> {
+    let challenge = query.rsplit(|byte| *byte == b' ').next().unwrap();
     let at = reply.windows(14).position(|bytes| bytes == b"\\challenge\\xyz").unwrap();
-    [&reply[..at + 11], challenge.as_bytes(), &reply[at + 14..]].concat()
-}
-
-fn reply_of(result: ProbeResult) -> QueryReply {
-    let ProbeOutcome::Answered(reply) = result.outcome else { panic!("{result:?}") };
-    *reply
+    [&reply[..at + 11], challenge, &reply[at + 14..]].concat()
 }
 
 /// The reply of a server with these settings, in both replies, and these lines of players.
 fn status_with(settings: &str, players: &[u8]) -> QueryReply {
     let mut exchange = Exchange::new(Protocol::Quake3.players());
     let query = exchange.queries().remove(0);
-    let challenge = query.rsplit(' ').next().unwrap();
+    let challenge = query.rsplit(|byte| *byte == b' ').next().unwrap().escape_ascii();
     let info = [b"\xff\xff\xff\xff", format!("infoResponse\n\\challenge\\{challenge}{settings}").as_bytes()].concat();
     let head = format!("statusResponse\n\\challenge\\{challenge}{settings}\n");
     exchange.receive(&info);
     exchange.receive(&[b"\xff\xff\xff\xff", head.as_bytes(), players].concat());
-    reply_of(exchange.finish())
+    exchange.reply()
 }
 
 #[test]
@@ -87,9 +35,8 @@ fn a_real_server_is_described_completely() {
     let mut exchange = Exchange::new(Protocol::Quake3.players());
     let queries = exchange.queries();
     assert_eq!(queries.len(), 2);
-    assert!(
-        queries[0].starts_with(r"\xff\xff\xff\xffgetstatus ") && queries[1].starts_with(r"\xff\xff\xff\xffgetinfo ")
-    );
+    assert!(queries[0].starts_with(b"\xff\xff\xff\xffgetstatus "));
+    assert!(queries[1].starts_with(b"\xff\xff\xff\xffgetinfo "));
     exchange.receive(&with_challenge(INFO, &queries[1]));
     exchange.receive(&with_challenge(STATUS, &queries[0]));
     let result = exchange.finish();
@@ -117,7 +64,7 @@ fn an_info_is_enough_for_its_detail_and_for_presence() {
         let queries = exchange.queries();
         assert_eq!(queries.len(), 1);
         exchange.receive(&with_challenge(INFO, &queries[0]));
-        let reply = reply_of(exchange.finish());
+        let reply = exchange.reply();
         assert!(reply.is_complete());
         assert_eq!(reply.info.player_list, None);
     }
@@ -138,7 +85,7 @@ fn a_server_that_sends_no_status_is_described_in_part() {
     let mut exchange = Exchange::new(Protocol::Quake3.players());
     let queries = exchange.queries();
     exchange.receive(&with_challenge(INFO, &queries[0]));
-    let reply = reply_of(exchange.finish());
+    let reply = exchange.reply();
     assert_eq!(reply.missing, [MissingPart::Part("statusResponse (settings and players)")]);
     assert_eq!(reply.info.name.as_deref(), Some("captest"));
     assert_eq!(reply.info.player_list, None);
@@ -212,7 +159,7 @@ fn a_status_of_darkplaces_is_enough() {
     exchange.receive(&with_challenge(DARKPLACES_INFO, &queries[1]));
     assert_eq!(exchange.prober.in_flight(), 1);
     exchange.receive(&with_challenge(DARKPLACES_STATUS, &queries[0]));
-    assert!(reply_of(exchange.finish()).is_complete());
+    assert!(exchange.reply().is_complete());
 }
 
 #[test]
@@ -275,7 +222,7 @@ fn the_responder_says_what_the_game_gave_it() {
         responder.poll_transmit(exchange.now, &mut out).unwrap();
         exchange.receive(&std::mem::take(&mut out));
     }
-    let reply = reply_of(exchange.finish());
+    let reply = exchange.reply();
     assert!(reply.is_complete());
     let received = reply.info;
     assert_eq!(received.name.as_deref(), Some("Bacon / 'Town'"));

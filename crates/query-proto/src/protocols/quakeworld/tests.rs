@@ -2,9 +2,7 @@
 
 use crate::{
     Extension, MissingPart, Player, Protocol, RttMethod,
-    protocols::one_server::{
-        OneServer, assert_is_harmless, assert_is_part_of, mutations, reply_of, reply_to, truncations,
-    },
+    protocols::fixture::{Exchange, assert_is_harmless, assert_is_part_of, mutations, reply_of, reply_to, truncations},
 };
 
 /// A server of MVDSV with two teams, a bot and a spectator.
@@ -22,7 +20,7 @@ const OLD: &[u8] = b"\xff\xff\xff\xffn\\*version\\2.30\\map\\start\\hostname\\ol
 
 #[test]
 fn a_server_with_teams_bots_and_spectators_is_described_completely() {
-    let mut server = OneServer::new(Protocol::QuakeWorld.players());
+    let mut server = Exchange::new(Protocol::QuakeWorld.players());
     assert_eq!(server.queries(), [b"\xff\xff\xff\xffstatus 151\n"]);
     server.receive(TEAMS);
     let result = server.finish();
@@ -96,10 +94,10 @@ fn a_lost_continuation_is_missing() {
     let reply = reply_of(reply_to(Protocol::QuakeWorld.players(), &datagrams[..1]));
     assert_eq!(reply.missing, [MissingPart::Part("status (more players)")]);
     // One that overtakes the beginning is not stored.
-    let mut server = OneServer::new(Protocol::QuakeWorld.players());
+    let mut server = Exchange::new(Protocol::QuakeWorld.players());
     server.queries();
     server.receive(&datagrams[1]);
-    assert_eq!(server.stats().redundant, 1);
+    assert_eq!(server.prober.stats().redundant, 1);
     server.receive(&datagrams[0]);
     server.receive(&datagrams[1]);
     let reply = server.reply();

@@ -2,7 +2,7 @@
 
 use crate::{
     MissingPart, ProbeOutcome, Protocol, QueryReply,
-    stream::harness::{Dialog, exchange, reply_of},
+    protocols::fixture::{Dialog, assert_is_harmless, mutations, reply_of, stream_reply_to, truncations},
 };
 
 const BANNER: &str =
@@ -116,7 +116,7 @@ fn other_servers_are_none() {
         b"virtualserver_name=x\n",
         &[b'x'; 200 << 10],
     ] {
-        let result = exchange(Protocol::TeamSpeak3.info(), &[bytes]);
+        let result = stream_reply_to(Protocol::TeamSpeak3.info(), &[bytes]);
         assert!(matches!(result.outcome, ProbeOutcome::Malformed(_)), "{:?}", result.outcome);
     }
     // A server that never gets to the point.
@@ -128,23 +128,20 @@ fn other_servers_are_none() {
         dialog.receive(&[b'\n'; 2_000]);
     }
     assert!(matches!(dialog.finish().outcome, ProbeOutcome::Malformed(_)));
-    let wrong = exchange(Protocol::TeamSpeak3.info(), &[BANNER.as_bytes(), OK.as_bytes(), b"x=1\n"]);
+    let wrong = stream_reply_to(Protocol::TeamSpeak3.info(), &[BANNER.as_bytes(), OK.as_bytes(), b"x=1\n"]);
     assert!(matches!(wrong.outcome, ProbeOutcome::Malformed(_)));
 }
 
 #[test]
 fn no_damage_to_a_dialog_does_harm() {
     let reply = format!("{INFO}{OK}");
-    for at in 0..reply.len() {
-        for byte in [0, b'\n', b'|', b' ', b'\\', 0x1b, 0xff] {
-            let mut changed = reply.clone().into_bytes();
-            changed[at] = byte;
-            let result = exchange(Protocol::TeamSpeak3.info(), &[BANNER.as_bytes(), OK.as_bytes(), &changed]);
-            assert!(!format!("{result:?}").contains("\\u{1b}"));
-        }
-        let cut = exchange(Protocol::TeamSpeak3.info(), &[BANNER.as_bytes(), OK.as_bytes(), &reply.as_bytes()[..at]]);
+    let with = |info: &[u8]| stream_reply_to(Protocol::TeamSpeak3.info(), &[BANNER.as_bytes(), OK.as_bytes(), info]);
+    for changed in mutations(reply.as_bytes()) {
+        assert_is_harmless(&with(&changed));
+    }
+    for cut in truncations(reply.as_bytes()) {
         // The end of the line after the end of the reply does not matter.
-        let is_whole = at >= reply.len() - 1;
-        assert_eq!(cut.reply().is_some_and(QueryReply::is_complete), is_whole, "{at}");
+        let is_whole = cut.len() >= reply.len() - 1;
+        assert_eq!(with(cut).reply().is_some_and(QueryReply::is_complete), is_whole, "{}", cut.len());
     }
 }

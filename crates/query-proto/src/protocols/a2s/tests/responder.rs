@@ -3,7 +3,7 @@
 use super::*;
 use crate::{Responder, ResponderConfig, ServerInfo};
 use rallypoint_limit::Rate;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::SocketAddr, time::Instant};
 
 fn client() -> SocketAddr {
     ([192, 0, 2, 2], 4_000).into()
@@ -36,14 +36,14 @@ fn ask(responder: &mut Responder, now: Instant, from: SocketAddr, query: &[u8]) 
 fn reply_from(info: &ServerInfo) -> QueryReply {
     let mut responder = responder(info);
     let mut exchange = Exchange::new(Protocol::A2s.players());
-    let mut out = Vec::new();
-    while exchange.prober.in_flight() + exchange.prober.queued() > 0 {
-        exchange.now += Duration::from_millis(1);
-        while exchange.prober.poll_transmit(exchange.now, &mut out).is_some() {
-            for reply in ask(&mut responder, exchange.now, client(), &std::mem::take(&mut out)) {
-                exchange.prober.handle_datagram(exchange.now, server(), &reply);
-            }
-            exchange.now += Duration::from_millis(1);
+    loop {
+        let queries = exchange.queries();
+        if queries.is_empty() {
+            break;
+        }
+        for query in queries {
+            let replies = ask(&mut responder, exchange.now, client(), &query);
+            replies.iter().for_each(|reply| exchange.receive(reply));
         }
     }
     let result = exchange.finish();

@@ -45,13 +45,13 @@ fn waiting() -> Exchange {
     let mut exchange = Exchange::new(Protocol::A2s.players());
     exchange.queries();
     for datagram in [&challenge(b"abcd")[..], INFO_REPLY, PLAYERS_REPLY] {
-        exchange.receive(datagram);
+        exchange.deliver(datagram);
     }
     exchange
 }
 
 fn rules_of(exchange: Exchange) -> Result<usize, Vec<MissingPart>> {
-    let reply = reply_of(exchange.finish());
+    let reply = exchange.reply();
     for (name, value) in &reply.info.rules {
         assert_eq!(value.split(' ').next_back(), name.split('_').next_back(), "of the same rule");
     }
@@ -61,7 +61,7 @@ fn rules_of(exchange: Exchange) -> Result<usize, Vec<MissingPart>> {
 fn received(parts: &[impl AsRef<[u8]>]) -> Result<usize, Vec<MissingPart>> {
     let mut exchange = waiting();
     for part in parts {
-        exchange.receive(part.as_ref());
+        exchange.deliver(part.as_ref());
     }
     rules_of(exchange)
 }
@@ -121,20 +121,20 @@ fn players_and_rules_may_arrive_interleaved() {
         let rules = split(&long_rules(100, "value"), Form::Source, ids[1], 800);
         let mut exchange = Exchange::new(Protocol::A2s.players());
         exchange.queries();
-        exchange.receive(&challenge(b"abcd"));
-        exchange.receive(INFO_REPLY);
+        exchange.deliver(&challenge(b"abcd"));
+        exchange.deliver(INFO_REPLY);
         let mixed = [&players[0], &rules[0], &rules[2], &players[1], &players[2], &rules[1]];
         for part in mixed {
-            exchange.receive(part);
+            exchange.deliver(part);
         }
         if ids == [0, 0] {
             // With one number for both, what was put together is no list. The retry arrives in order.
             assert_eq!(exchange.prober.in_flight(), 1);
             for part in players.iter().chain(&rules) {
-                exchange.receive(part);
+                exchange.deliver(part);
             }
         }
-        let reply = reply_of(exchange.finish());
+        let reply = exchange.reply();
         assert_eq!(
             (reply.info.player_list.map(|list| list.len()), reply.info.rules.len()),
             (Some(100), 100),
@@ -156,9 +156,9 @@ fn a_retry_with_the_same_number_replaces_what_has_changed() {
 fn decompressed(parts: [&[u8]; 2]) -> BTreeMap<String, String> {
     let mut exchange = waiting();
     for part in parts {
-        exchange.receive(part);
+        exchange.deliver(part);
     }
-    let reply = reply_of(exchange.finish());
+    let reply = exchange.reply();
     assert!(reply.is_complete());
     reply.info.rules
 }
@@ -176,9 +176,9 @@ fn compressed_rules_are_decompressed() {
 fn compressed_rules_in_the_form_with_a_size() {
     let parts = BZIP2.map(|part| [&part[..10], &[0xe0, 0x04], &part[10..]].concat());
     let mut exchange = waiting();
-    exchange.receive(&parts[1]);
-    exchange.receive(&parts[0]);
-    assert_eq!(reply_of(exchange.finish()).info.rules.len(), 60);
+    exchange.deliver(&parts[1]);
+    exchange.deliver(&parts[0]);
+    assert_eq!(exchange.reply().info.rules.len(), 60);
 }
 
 #[test]
@@ -195,9 +195,9 @@ fn compressed_data_that_is_damaged_is_no_reply() {
         parts[part][at] ^= 1;
         let mut exchange = waiting();
         for part in &parts {
-            exchange.receive(part);
+            exchange.deliver(part);
         }
-        let rules = reply_of(exchange.finish()).info.rules;
+        let rules = exchange.reply().info.rules;
         // A few bits mean nothing, such as those that limit the size of a block.
         intact += usize::from(!rules.is_empty());
         assert!(rules.is_empty() || rules == expected, "byte {at} of part {part}");
@@ -221,7 +221,7 @@ fn a_decompression_bomb_is_bounded() {
         let mut exchange = waiting();
         for id in 0..20_u32 {
             let head = [&[0xfe, 0xff, 0xff, 0xff], &(id | 1 << 31).to_le_bytes()[..], &[1, 0]].concat();
-            exchange.receive(&[&head[..], &size.to_le_bytes(), &[1, 2, 3, 4], bomb].concat());
+            exchange.deliver(&[&head[..], &size.to_le_bytes(), &[1, 2, 3, 4], bomb].concat());
         }
         assert_eq!(rules_of(exchange), no_rules(), "{size}");
     }
@@ -231,7 +231,7 @@ fn a_decompression_bomb_is_bounded() {
 fn endless_parts_are_not_kept() {
     let mut exchange = waiting();
     for id in 0..10_000_u32 {
-        exchange.receive(&[&[0xfe, 0xff, 0xff, 0xff], &id.to_le_bytes()[..], &[255, 1, 0xe0, 4, 0]].concat());
+        exchange.deliver(&[&[0xfe, 0xff, 0xff, 0xff], &id.to_le_bytes()[..], &[255, 1, 0xe0, 4, 0]].concat());
     }
     let stats = exchange.prober.stats();
     assert_eq!(stats.redundant, 10_000 - 512);
@@ -249,9 +249,9 @@ fn an_info_may_be_split_too() {
     let mut exchange = Exchange::new(Protocol::A2s.info());
     exchange.queries();
     for part in split(INFO_REPLY, Form::Source, 7, 50) {
-        exchange.receive(&part);
+        exchange.deliver(&part);
     }
-    let reply = reply_of(exchange.finish());
+    let reply = exchange.reply();
     assert!(reply.is_complete());
     assert_eq!(reply.info.name.as_deref(), Some("Bacon Town"));
 }
