@@ -1,4 +1,4 @@
-//! Quake: a description of the server, then its players and its rules, each with a query of its own.
+//! Quake, and Hexen II on its engine: a description of the server, then its players and its rules, each with a query of its own.
 //!
 //! Several players are requested at a time; rules only one after the other, because a query names the rule before. No value of a
 //! query is repeated in the reply, so that anyone who can forge the address of a server can forge its reply.
@@ -28,7 +28,9 @@ const FIRST_PLAYER: u8 = 1;
 /// The last one of an attempt: DarkPlaces answers one query for the server or a player a second.
 const SERVER: Request = Request(7);
 /// Number of players that are requested at a time.
-const PLAYERS_AT_A_TIME: usize = 6;
+const PLAYERS_AT_A_TIME: usize = 5;
+/// The description of a server of Hexen II, whose other queries are the same.
+const HEXEN_SERVER: Request = Request(6);
 
 /// Maximum number of rules: three times those of the richest server.
 const MAX_RULES: usize = 128;
@@ -111,6 +113,7 @@ const MAX_RECOUNTS: u8 = 16;
 impl QueryProtocol for Quake1 {
     const MAX_DATAGRAM: usize = quake1::MAX_DATAGRAM;
     const HAS_TOKEN: bool = false;
+    const FALLBACK: Requests = Requests::of(HEXEN_SERVER);
     /// One per player and per rule is what it takes; the numbers of both are limited.
     const MAX_FOLLOW_UPS: u8 = u8::MAX;
 
@@ -133,14 +136,14 @@ impl QueryProtocol for Quake1 {
     }
 
     fn emit(progress: Option<&mut Progress>, request: Request, _token: impl FnOnce() -> Token, out: &mut Vec<u8>) {
-        let Some(progress) = progress else { return quake1::Request::Server.emit(out) };
-        match request {
-            SERVER => quake1::Request::Server.emit(out),
-            RULE => {
+        match (request, progress) {
+            (HEXEN_SERVER, _) => quake1::Request::HexenServer.emit(out),
+            (SERVER, _) | (_, None) => quake1::Request::Server.emit(out),
+            (RULE, Some(progress)) => {
                 progress.has_asked_for_rules = true;
                 quake1::Request::RuleAfter(&progress.last_rule).emit(out);
             }
-            _ => {
+            (_, Some(progress)) => {
                 let next = progress.lacking(progress.cursor).next().or_else(|| progress.lacking(0).next());
                 match next {
                     Some(number) => {
@@ -197,6 +200,10 @@ fn server_info(progress: &Progress, detail: Detail, raw: &RawReply) -> ServerInf
     for response in raw.datagrams().flat_map(Response::parse) {
         match response {
             Response::Server(server) => {
+                let is_hexen = server.version >= quake1::HEXEN_VERSION;
+                let (game, name) = if is_hexen { ("hexen2", "Hexen II") } else { ("quake", "Quake") };
+                info.game = Some(game.into());
+                info.game_name = Some(name.into());
                 info.name = Some(quake::to_text_without_colours(server.name));
                 info.map = Some(quake::to_text_without_colours(server.map));
                 info.players = Some(server.players.into());

@@ -1,4 +1,4 @@
-//! QuakeWorld: `status`, which has all settings and the players.
+//! QuakeWorld, and HexenWorld on its engine: `status`, which has all settings and the players.
 //!
 //! No value of a query is repeated in the reply, so that anyone who can forge the address of a server can forge its reply. A
 //! reply that fills the buffer of the server's console goes on in a second datagram.
@@ -22,8 +22,9 @@ use rallypoint_wire::{
 /// The query protocol of QuakeWorld.
 pub(crate) struct QuakeWorld;
 
-/// The only request.
 const STATUS: Request = Request(0);
+/// The same of HexenWorld.
+const HEXENWORLD_STATUS: Request = Request(1);
 
 /// Which parts of the reply have arrived.
 #[derive(Debug, Default)]
@@ -41,6 +42,7 @@ const MAX_CONTINUATIONS: u8 = 3;
 impl QueryProtocol for QuakeWorld {
     const MAX_DATAGRAM: usize = quakeworld::MAX_DATAGRAM;
     const HAS_TOKEN: bool = false;
+    const FALLBACK: Requests = Requests::of(HEXENWORLD_STATUS);
 
     type State = Progress;
 
@@ -49,8 +51,12 @@ impl QueryProtocol for QuakeWorld {
         Requests::only_if(STATUS, !progress.has_status || needs_more)
     }
 
-    fn emit(_progress: Option<&mut Progress>, _request: Request, _token: impl FnOnce() -> Token, out: &mut Vec<u8>) {
-        quakeworld::emit_query(out);
+    fn emit(_progress: Option<&mut Progress>, request: Request, _token: impl FnOnce() -> Token, out: &mut Vec<u8>) {
+        if request == HEXENWORLD_STATUS {
+            quakeworld::emit_hexenworld_query(out);
+        } else {
+            quakeworld::emit_query(out);
+        }
     }
 
     fn handle(
@@ -77,10 +83,12 @@ impl QueryProtocol for QuakeWorld {
     }
 
     fn finish(progress: &Progress, detail: Detail, raw: &RawReply) -> (ServerInfo, Vec<MissingPart>) {
+        let mut is_hexenworld = false;
         let mut settings = None;
         let mut lines = Vec::new();
         let mut missing = Vec::new();
         for status in raw.datagrams().flat_map(Status::parse) {
+            is_hexenworld |= status.is_hexenworld;
             settings = settings.or(status.settings);
             for line in status.players() {
                 match line {
@@ -95,7 +103,12 @@ impl QueryProtocol for QuakeWorld {
         if progress.is_continued && detail == Detail::Players {
             missing.push(MissingPart::Part("status (more players)"));
         }
-        (settings.map_or_else(ServerInfo::default, |settings| server_info(settings, &lines)), missing)
+        let mut info = settings.map_or_else(ServerInfo::default, |settings| server_info(settings, &lines));
+        if is_hexenworld {
+            info.game = Some("hw".into());
+            info.game_name = Some("HexenWorld".into());
+        }
+        (info, missing)
     }
 }
 

@@ -1,9 +1,9 @@
-//! The queries of Quake: a description of the server, one player, and one rule at a time.
+//! The queries of Quake and of Hexen II: a description of the server, one player, and one rule at a time.
 //!
 //! A datagram begins with its type (80 00) and its length, big-endian; other numbers are little-endian, and texts end with 00:
 //!
 //! ```text
-//! client   80 00 LENGTH 02 "QUAKE" 03               server information; the version of the protocol
+//! client   80 00 LENGTH 02 "QUAKE" 03               server information; the version of the protocol. Or "HEXENII" 04
 //!          80 00 LENGTH 03 NUMBER                   the player with this number, from 0 on
 //!          80 00 LENGTH 04 NAME                     the rule after this one; the first one after an empty name
 //! server   80 00 LENGTH 83 ADDRESS NAME MAP PLAYERS MAXIMUM VERSION                    numbers of one byte
@@ -30,7 +30,7 @@ use alloc::vec::Vec;
 pub const SCHEME: &str = "quake1";
 
 /// Name of the query protocol for people.
-pub const TITLE: &str = "Quake";
+pub const TITLE: &str = "Quake and Hexen II";
 
 /// Default UDP port of a server.
 pub const PORT: u16 = 26_000;
@@ -42,13 +42,18 @@ pub const MAX_DATAGRAM: usize = 4_096;
 const CONTROL: [u8; 2] = [0x80, 0x00];
 
 /// Version of the protocol.
-const VERSION: u8 = 3;
+pub const VERSION: u8 = 3;
+
+/// Version of the protocol in Hexen II; servers of later versions answer it, too.
+pub const HEXEN_VERSION: u8 = 4;
 
 /// A query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
     /// The description of the server.
     Server,
+    /// The description of a server of Hexen II.
+    HexenServer,
     /// The player with this number.
     Player(u8),
     /// The rule that follows the one with this name.
@@ -109,6 +114,7 @@ impl<'a> Request<'a> {
         let (kind, body) = control(datagram).ok()?.split_first()?;
         match (kind, body) {
             (2, body) if body.starts_with(b"QUAKE\0") => Some(Self::Server),
+            (2, body) if body.starts_with(b"HEXENII\0") => Some(Self::HexenServer),
             (3, [number]) => Some(Self::Player(*number)),
             (4, [name @ .., 0]) if !name.contains(&0) => Some(Self::RuleAfter(name)),
             _ => None,
@@ -121,7 +127,14 @@ impl<'a> Request<'a> {
         out.extend_from_slice(&CONTROL);
         out.extend_from_slice(&[0, 0]);
         match self {
-            Self::Server => out.extend_from_slice(&[2, b'Q', b'U', b'A', b'K', b'E', 0, VERSION]),
+            Self::Server => {
+                out.extend_from_slice(b"\x02QUAKE\0");
+                out.push(VERSION);
+            }
+            Self::HexenServer => {
+                out.extend_from_slice(b"\x02HEXENII\0");
+                out.push(HEXEN_VERSION);
+            }
             Self::Player(number) => out.extend_from_slice(&[3, number]),
             Self::RuleAfter(name) => {
                 out.push(4);
@@ -228,6 +241,7 @@ mod tests {
     fn queries_have_the_bytes_of_the_game() {
         for (request, bytes) in [
             (Request::Server, &b"\x80\x00\x00\x0c\x02QUAKE\x00\x03"[..]),
+            (Request::HexenServer, b"\x80\x00\x00\x0e\x02HEXENII\x00\x04"),
             (Request::Player(7), b"\x80\x00\x00\x06\x03\x07"),
             (Request::RuleAfter(b""), b"\x80\x00\x00\x06\x04\x00"),
             (Request::RuleAfter(b"sv_gravity"), b"\x80\x00\x00\x10\x04sv_gravity\x00"),

@@ -11,7 +11,7 @@
 //!
 //! The flags are those of MVDSV: the sum of 1 (settings), 2 (players), 4 (spectators), 16 (with teams) and 128 (with `b` for a bot
 //! or `h` for a human). Other servers ignore them, and leave the last two fields out. A spectator has a negative ping, and
-//! `\s\` before the name. Nothing in a reply shows which query it answers.
+//! `\s\` before the name. Nothing in a reply shows which query it answers. In HexenWorld, a message begins with five bytes FF.
 //!
 //! ```
 //! use rallypoint_wire::query::quakeworld::Status;
@@ -32,7 +32,7 @@ use alloc::vec::Vec;
 pub const SCHEME: &str = "quakeworld";
 
 /// Name of the query protocol for people.
-pub const TITLE: &str = "QuakeWorld";
+pub const TITLE: &str = "QuakeWorld and HexenWorld";
 
 /// Default UDP port of a server.
 pub const PORT: u16 = 27_500;
@@ -48,9 +48,13 @@ const PREFIX: &[u8] = b"\xff\xff\xff\xff";
 /// Settings, players, spectators, teams and kinds of players.
 const QUERY: &[u8] = b"\xff\xff\xff\xffstatus 151\n";
 
+const HEXENWORLD_QUERY: &[u8] = b"\xff\xff\xff\xff\xffstatus\n";
+
 /// A reply, or its continuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status<'a> {
+    /// Whether it is a reply of HexenWorld.
+    pub is_hexenworld: bool,
     /// The settings; none in a continuation.
     pub settings: Option<InfoString<'a>>,
     players: &'a [u8],
@@ -88,10 +92,15 @@ pub fn emit_query(out: &mut Vec<u8>) {
     out.extend_from_slice(QUERY);
 }
 
-/// Whether a datagram, which may be cut, is this query.
+/// Appends the query of HexenWorld.
+pub fn emit_hexenworld_query(out: &mut Vec<u8>) {
+    out.extend_from_slice(HEXENWORLD_QUERY);
+}
+
+/// Whether a datagram, which may be cut, is one of these queries.
 #[must_use]
 pub fn is_query(datagram: &[u8]) -> bool {
-    datagram.len() > PREFIX.len() && QUERY.starts_with(&datagram[..datagram.len().min(QUERY.len())])
+    datagram.len() > PREFIX.len() + 1 && (QUERY.starts_with(datagram) || HEXENWORLD_QUERY.starts_with(datagram))
 }
 
 impl<'a> Status<'a> {
@@ -105,18 +114,19 @@ impl<'a> Status<'a> {
             return error("datagram", DecodeErrorKind::Empty);
         }
         let Some(text) = datagram.strip_prefix(PREFIX) else { return error("prefix", DecodeErrorKind::Mismatch) };
+        let (is_hexenworld, text) = text.strip_prefix(b"\xff").map_or((false, text), |text| (true, text));
         let Some(text) = text.strip_prefix(b"n") else { return error("command", DecodeErrorKind::Unknown) };
         if !text.starts_with(b"\\") {
             let begins_with_number = text.first().is_some_and(u8::is_ascii_digit);
             return match begins_with_number {
-                true => Ok(Self { settings: None, players: text }),
+                true => Ok(Self { is_hexenworld, settings: None, players: text }),
                 false => error("settings", DecodeErrorKind::Missing),
             };
         }
         let Some(end) = text.iter().position(|byte| *byte == b'\n') else {
             return error("settings", DecodeErrorKind::Truncated);
         };
-        Ok(Self { settings: Some(InfoString::new(&text[..end])), players: &text[end + 1..] })
+        Ok(Self { is_hexenworld, settings: Some(InfoString::new(&text[..end])), players: &text[end + 1..] })
     }
 
     /// The players. An error takes the place of a line that is not one of a player, or that is cut off.
@@ -188,7 +198,7 @@ mod tests {
     use super::*;
 
     fn players(lines: &[u8]) -> Vec<Result<PlayerLine<'_>, DecodeErrorKind>> {
-        let status = Status { settings: None, players: lines };
+        let status = Status { is_hexenworld: false, settings: None, players: lines };
         status.players().map(|player| player.map_err(|error| error.kind)).collect()
     }
 
@@ -249,6 +259,10 @@ mod tests {
         let mut query = Vec::new();
         emit_query(&mut query);
         assert_eq!(query, b"\xff\xff\xff\xffstatus 151\n");
+        assert!(is_query(&query) && is_query(&query[..8]));
+        query.clear();
+        emit_hexenworld_query(&mut query);
+        assert_eq!(query, b"\xff\xff\xff\xff\xffstatus\n");
         assert!(is_query(&query) && is_query(&query[..8]));
         assert!(!is_query(b"") && !is_query(b"\xff\xff\xff\xff") && !is_query(b"\xff\xff\xff\xffgetinfo"));
     }

@@ -62,6 +62,40 @@ fn three_replies_describe_a_server_completely_in_any_order() {
     }
 }
 
+/// Replies of the sample of GameSpy's library, after the number.
+const LIBRARY: [&[u8]; 3] = [
+    include_bytes!("../../../tests/captures/gamespy2/qr2-server.bin"),
+    include_bytes!("../../../tests/captures/gamespy2/qr2-players.bin"),
+    include_bytes!("../../../tests/captures/gamespy2/qr2-teams.bin"),
+];
+
+#[test]
+fn a_real_server_is_described_completely() {
+    let reply = reply_of(reply_with(LIBRARY.map(|datagram| Some(&datagram[5..]))));
+    assert!(reply.is_complete());
+    let info = reply.info;
+    assert_eq!((info.name.as_deref(), info.map.as_deref()), (Some("GameSpy QR2 Sample"), Some("gmtmap1")));
+    assert_eq!((info.mode.as_deref(), info.version.as_deref()), (Some("arena"), Some("2.00")));
+    assert_eq!((info.players, info.max_players), (Some(3), Some(32)));
+    assert_eq!((&*info.rules["gravity"], &*info.rules["avgping_t0"]), ("800", "178"));
+    let list = info.player_list.as_ref().unwrap();
+    let described = list.iter().map(|player| {
+        (
+            &*player.name,
+            player.score,
+            player.ping_ms,
+            info.team_name(player.team.unwrap()),
+            player.extension.number("deaths"),
+        )
+    });
+    let expected = [
+        ("Joe Player", Some(21), Some(371), Some("Blue"), Some(3)),
+        ("L33t 0n3", Some(27), Some(100), Some("Blue"), Some(26)),
+        ("Raptor", Some(19), Some(26), Some("Blue"), Some(9)),
+    ];
+    assert!(described.eq(expected), "{list:?}");
+}
+
 #[test]
 fn the_server_is_enough_for_its_detail() {
     for query in [Protocol::GameSpy2.info(), Protocol::GameSpy2.presence()] {

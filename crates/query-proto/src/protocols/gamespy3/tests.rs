@@ -89,6 +89,43 @@ fn a_challenge_and_parts_in_any_order_describe_a_server_completely() {
     }
 }
 
+/// The challenge of the sample of GameSpy's library, and the parts of its reply, each after its length. The first one cuts a name.
+const LIBRARY_CHALLENGE: &[u8] = include_bytes!("../../../tests/captures/gamespy3/qr2-challenge.bin");
+const LIBRARY_PARTS: &[u8] = include_bytes!("../../../tests/captures/gamespy3/qr2-parts.bin");
+
+#[test]
+fn a_real_server_is_described_completely() {
+    for is_reversed in [false, true] {
+        let mut server = full_query();
+        let query = server.queries().remove(0);
+        server.receive(&challenge(&query, &LIBRARY_CHALLENGE[5..]));
+        let query = server.queries().remove(0);
+        let mut rest = LIBRARY_PARTS;
+        let mut parts = Vec::new();
+        while let Some((length, behind)) = rest.split_first_chunk() {
+            let (part, behind) = behind.split_at(u16::from_le_bytes(*length).into());
+            parts.push([b"\0", number(&query), &part[5..]].concat());
+            rest = behind;
+        }
+        assert_eq!(parts.len(), 2);
+        if is_reversed {
+            parts.reverse();
+        }
+        parts.iter().for_each(|part| server.receive(part));
+        let reply = server.reply();
+        assert!(reply.is_complete(), "{:?}", reply.missing);
+        let info = reply.info;
+        assert_eq!((info.name.as_deref(), info.map.as_deref()), (Some("GameSpy QR2 Sample"), Some("gmtmap1")));
+        assert_eq!((info.players, info.max_players), (Some(16), Some(32)));
+        assert_eq!([info.team_name(0), info.team_name(1)], [Some("Red"), Some("Blue")]);
+        let list = info.player_list.unwrap();
+        let last = list.last().unwrap();
+        assert_eq!(list.len(), 16);
+        assert!(last.name.starts_with("Leeroy of the clan with the long name 0000") && last.name.ends_with("3375"));
+        assert_eq!((last.score, last.ping_ms, last.team), (Some(9), Some(90), Some(1)));
+    }
+}
+
 #[test]
 fn a_server_without_challenges_is_asked_without() {
     // It says so.

@@ -43,6 +43,7 @@ fn rule_after(name: &[u8]) -> Vec<u8> {
 fn answer(query: &[u8], players: u8) -> Option<Vec<u8>> {
     match Request::parse(query).unwrap() {
         Request::Server => Some(server_info(players)),
+        Request::HexenServer => None,
         Request::Player(number) => (number < players).then(|| player(number)),
         Request::RuleAfter(name) => Some(rule_after(name)),
     }
@@ -64,7 +65,7 @@ fn a_real_server_is_described_completely() {
     let name = |rule: &[u8]| rule[5..].split(|byte| *byte == 0).next().unwrap().to_vec();
     let (result, queries) = exchange(full_query(), |query| {
         let reply = match Request::parse(query).unwrap() {
-            Request::Server => replies[0],
+            Request::Server | Request::HexenServer => replies[0],
             Request::Player(number) => replies[1 + usize::from(number)],
             Request::RuleAfter(b"") => rules[0],
             Request::RuleAfter(known) => rules[1 + rules.iter().position(|rule| name(rule) == known).unwrap()],
@@ -131,6 +132,19 @@ fn a_description_is_enough_for_its_detail() {
         assert!(reply.is_complete());
         assert_eq!((reply.info.players, reply.info.player_list), (Some(3), None));
     }
+}
+
+#[test]
+fn hexen_has_another_name_for_the_same_queries() {
+    let (result, _) = exchange(full_query(), |query| match Request::parse(query).unwrap() {
+        Request::Server => Vec::new(),
+        Request::HexenServer => vec![datagram(&[b"\x83192.0.2.1:26900\0Hexen\0demo1\0", &[1, 8, 5]])],
+        _ => answer(query, 1).into_iter().collect(),
+    });
+    let reply = reply_of(result);
+    assert!(reply.is_complete(), "{:?}", reply.missing);
+    assert_eq!((reply.info.game.as_deref(), reply.info.game_name.as_deref()), (Some("hexen2"), Some("Hexen II")));
+    assert_eq!(reply.info.player_list.unwrap().len(), 1);
 }
 
 #[test]

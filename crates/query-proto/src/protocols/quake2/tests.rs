@@ -36,6 +36,31 @@ fn a_status_describes_a_server_completely() {
     assert_eq!(info.player_list.unwrap(), [player("[A]da", 12, 48), player("say '\\hi", -3, 999), player("M|", 0, 0)]);
 }
 
+/// Replies of Yamagi Quake II 8.71 with two players to `status`, `info 34` and `info 33`.
+const YAMAGI_STATUS: &[u8] = include_bytes!("../../../tests/captures/quake2/yamagi-status.bin");
+const YAMAGI_INFO: &[u8] = include_bytes!("../../../tests/captures/quake2/yamagi-info.bin");
+const YAMAGI_WRONG_VERSION: &[u8] = include_bytes!("../../../tests/captures/quake2/yamagi-info-wrong-version.bin");
+
+#[test]
+fn a_real_server_is_described_completely() {
+    let reply = reply_of(reply_to(Protocol::Quake2.players(), [YAMAGI_STATUS]));
+    assert!(reply.is_complete());
+    let info = reply.info;
+    assert_eq!((info.name.as_deref(), info.map.as_deref()), (Some("Q2test"), Some("testmap")));
+    assert_eq!((info.game.as_deref(), info.mode.as_deref()), (Some("baseq2"), Some("Deathmatch")));
+    assert_eq!((info.players, info.max_players, info.password), (Some(2), Some(8), Some(true)));
+    let list = info.player_list.unwrap();
+    assert_eq!(
+        list.iter().map(|player| (&*player.name, player.score)).collect::<Vec<_>>(),
+        [("[Ada]", Some(0)), ("Bob's", Some(0))]
+    );
+    let info = reply_of(reply_to(Protocol::Quake2.presence(), [YAMAGI_INFO])).info;
+    assert_eq!((info.name.as_deref(), info.map.as_deref()), (Some("Q2test"), Some("testmap")));
+    assert_eq!((info.players, info.max_players), (Some(2), Some(8)));
+    let info = reply_of(reply_to(Protocol::Quake2.presence(), [YAMAGI_WRONG_VERSION])).info;
+    assert_eq!((info.name.as_deref(), info.players), (Some("Q2test"), None));
+}
+
 #[test]
 fn a_server_that_answers_only_info_is_described_in_part() {
     let mut server = Exchange::new(Protocol::Quake2.players());
@@ -94,7 +119,7 @@ fn players_that_do_not_fit_into_a_status_are_missing() {
 #[test]
 fn a_reply_that_is_cut_or_changed_says_nothing_wrong() {
     let query = Protocol::Quake2.players();
-    for whole in [STATUS, INFO] {
+    for whole in [STATUS, INFO, YAMAGI_STATUS, YAMAGI_INFO] {
         let described = reply_of(reply_to(query, [whole])).info;
         for cut in truncations(whole) {
             let result = reply_to(query, [cut]);

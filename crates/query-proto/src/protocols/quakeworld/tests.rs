@@ -53,6 +53,41 @@ fn a_server_with_teams_bots_and_spectators_is_described_completely() {
     assert_eq!(info.player_list.unwrap(), expected);
 }
 
+/// Replies of MVDSV 1.20 with two players and a spectator to `status 151` and `status`.
+const MVDSV: &[u8] = include_bytes!("../../../tests/captures/quakeworld/mvdsv-status.bin");
+const MVDSV_WITHOUT_FLAGS: &[u8] = include_bytes!("../../../tests/captures/quakeworld/mvdsv-status-without-flags.bin");
+
+#[test]
+fn a_real_server_is_described_completely() {
+    let reply = reply_of(reply_to(Protocol::QuakeWorld.players(), [MVDSV]));
+    assert!(reply.is_complete());
+    let info = reply.info;
+    assert_eq!((info.name.as_deref(), info.map.as_deref()), (Some("KsX test"), Some("testmap")));
+    assert_eq!((info.game.as_deref(), info.version.as_deref()), (Some("qw"), Some("MVDSV 1.20-dev")));
+    assert_eq!((info.players, info.bots, info.spectators, info.max_players), (Some(2), Some(0), Some(1), Some(8)));
+    let list = info.player_list.as_ref().unwrap();
+    let described = list.iter().map(|player| {
+        let team = player.team.and_then(|team| info.team_name(team));
+        (&*player.name, player.score, player.ping_ms, team, player.spectator)
+    });
+    let expected = [
+        ("[Ada]", Some(0), Some(999), Some("red"), false),
+        ("Bob & bo", Some(0), Some(999), Some("blue"), false),
+        ("watcher", None, Some(999), None, true),
+    ];
+    assert!(described.eq(expected), "{list:?}");
+    let info = reply_of(reply_to(Protocol::QuakeWorld.players(), [MVDSV_WITHOUT_FLAGS])).info;
+    assert_eq!((info.players, info.bots, info.player_list.unwrap().len()), (Some(2), None, 2));
+}
+
+#[test]
+fn hexenworld_has_one_more_byte() {
+    let reply = reply_of(reply_to(Protocol::QuakeWorld.players(), [[b"\xff", OLD].concat()]));
+    assert!(reply.is_complete());
+    assert_eq!((reply.info.game.as_deref(), reply.info.game_name.as_deref()), (Some("hw"), Some("HexenWorld")));
+    assert_eq!(reply.info.player_list.unwrap()[0].name, "Ada");
+}
+
 #[test]
 fn an_old_server_says_nothing_of_spectators_and_bots() {
     let info = reply_of(reply_to(Protocol::QuakeWorld.info(), [OLD])).info;
@@ -108,7 +143,7 @@ fn a_lost_continuation_is_missing() {
 #[test]
 fn a_reply_that_is_cut_or_changed_says_nothing_wrong() {
     let query = Protocol::QuakeWorld.players();
-    for whole in [TEAMS, OLD] {
+    for whole in [TEAMS, OLD, MVDSV] {
         let described = reply_of(reply_to(query, [whole])).info;
         for cut in truncations(whole) {
             let result = reply_to(query, [cut]);
