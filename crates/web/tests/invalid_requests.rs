@@ -56,7 +56,7 @@ fn an_invalid_parameter_is_named() {
 fn a_list_that_does_not_exist_is_404() {
     let site = Site::start();
     let cases = [
-        ("/api/v1/servers?list=quake", "lobby"),
+        ("/api/v1/servers?list=quake", "list"),
         ("/api/v1/servers?list=", "list"),
         ("/api/v1/events?list=x", "list"),
         ("/api/v1/lists/7/history", "id"),
