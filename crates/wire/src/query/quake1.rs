@@ -17,7 +17,7 @@
 //! ```
 //! use rallypoint_wire::query::quake1::Response;
 //!
-//! let reply = b"\x80\x00\x00\x1f\x8310.0.0.1:26000\0Ada's\0e1m1\0\x02\x08\x03";
+//! let reply = b"\x80\x00\x00\x22\x8310.0.0.1:26000\0Ada's\0e1m1\0\x02\x08\x03";
 //! let Response::Server(server) = Response::parse(reply)? else { panic!("not a server") };
 //! assert_eq!((server.name, server.map, server.players), (&b"Ada's"[..], &b"e1m1"[..], 2));
 //! # Ok::<(), rallypoint_wire::DecodeError>(())
