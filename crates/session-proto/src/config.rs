@@ -297,7 +297,7 @@ impl EndpointConfig {
         }
     }
 
-    /// The same settings with these channels.
+    /// Sessions carry these channels instead of plain messages.
     #[must_use]
     pub fn channels(self, table: ChannelTable) -> Self {
         Self { layer: Layer::Channels(table), ..self }
@@ -406,7 +406,7 @@ impl ClientConfig {
         }
     }
 
-    /// The same settings with these channels, the same as the server's.
+    /// The session carries these channels instead of plain messages. The server has the same.
     #[must_use]
     pub fn channels(self, table: ChannelTable) -> Self {
         Self { layer: Layer::Channels(table), ..self }

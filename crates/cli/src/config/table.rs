@@ -259,8 +259,6 @@ fn table() -> Vec<Setting> {
     }
 }
 
-/// The watched servers refer to lists by name, so they are parsed with `lists.names`: the keys of a file are read in
-/// alphabetical order, and `lobby` comes before `watch`.
 /// Adds the addresses of the doors: each to the table that its setting names, or as a table of its own.
 fn with_doors(mut settings: Vec<Setting>) -> Vec<Setting> {
     let mut next = "list.connections";
@@ -290,6 +288,8 @@ fn door_setting(door: &'static Door, sockets: &'static DoorSockets) -> Setting {
     }
 }
 
+/// The watched servers refer to lists by name, so they are parsed with `lists.names`: the keys of a file are read in
+/// alphabetical order, and `lists` comes before `watch`.
 fn watch() -> Setting {
     Setting {
         path: "watch",

@@ -50,7 +50,7 @@ pub(super) const MIN_LEASE: Duration = Duration::from_secs(35);
 #[derive(Debug)]
 pub(crate) struct Entries {
     config: Arc<Config>,
-    /// That of the configuration, which every refresh needs.
+    /// The lease of the configuration, kept here because every refresh needs it.
     lease: Duration,
     clock: Clock,
     slots: Slots,

@@ -35,8 +35,8 @@ const RULES: Request = Request(2);
 /// Number of requests.
 const COUNT: usize = 3;
 
-/// Number of times that players or rules are requested of a server that has answered something else and not these: after so many,
-/// one server in a hundred that would have answered is missed at a loss of 30 % in each direction.
+/// Number of requests for players or rules to a server that answers only other requests. With a loss of 30 % in each direction, the
+/// reply of one server in a hundred is missed.
 const MAX_UNANSWERED: u8 = 6;
 
 /// Maximum number of challenges: more than any server sends in all attempts. Each draws as many as three requests.
@@ -54,7 +54,7 @@ pub(crate) struct Progress {
     is_sent: [bool; COUNT],
     /// For each request how often it was sent since the server answered it in part.
     unanswered: [u8; COUNT],
-    /// Whether nobody plays, so that there is no list of players to wait for.
+    /// Whether the server is empty, so that there is no list of players to wait for.
     is_empty: bool,
     /// Whether the info is that of old GoldSrc servers. Some send both.
     is_obsolete: bool,

@@ -121,7 +121,7 @@ fn server_info(info: Option<&Info>) -> ServerInfo {
 fn players(names: &[u8], ids: &[u8]) -> Vec<Player> {
     let mut ids = ids.split(|byte| *byte == b'\n');
     let names = names.split(|byte| *byte == b'\n');
-    // An empty name is that of nobody: what follows the last line break.
+    // An empty name is no player: it is what follows the last line break.
     let named = names.map(|name| (name, ids.next().unwrap_or_default())).filter(|(name, _)| !name.is_empty());
     named
         .map(|(name, id)| {

@@ -138,7 +138,7 @@ impl QueryProtocol for GameSpy1 {
         let Some(best) = progress.best() else { return Default::default() };
         let mut packets: Vec<_> =
             raw.datagrams().flat_map(Packet::parse).filter(|packet| packet.query == best.query).collect();
-        // Those without numbers stay in the order of their arrival.
+        // Parts without numbers stay in the order of their arrival.
         packets.sort_by_key(|packet| packet.part);
         let is_complete = progress.is_complete(best);
         let description = sort(packets.iter().flat_map(Packet::iter));

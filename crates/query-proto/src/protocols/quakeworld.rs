@@ -23,7 +23,7 @@ use rallypoint_wire::{
 pub(crate) struct QuakeWorld;
 
 const STATUS: Request = Request(0);
-/// The same of HexenWorld.
+/// The request of a client of HexenWorld.
 const HEXENWORLD_STATUS: Request = Request(1);
 
 /// Which parts of the reply have arrived.

@@ -245,7 +245,7 @@ mod tests {
                 continue;
             };
             let errors = status.rules().filter(Result::is_err).count() + status.list().filter(Result::is_err).count();
-            // After the rules, nobody may play.
+            // After the rules there may be no player.
             assert_eq!(errors, usize::from(end != whole.len() - 20), "{end}");
         }
         assert_eq!(Status::parse(b"EYE2\x04mta").unwrap_err().field, "prefix");

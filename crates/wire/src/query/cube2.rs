@@ -357,7 +357,7 @@ impl<'a> Player<'a> {
             *number = integer(reader, "statistics")?;
         }
         let [frags, flags, deaths, team_kills, accuracy, _health, _armour, _gun, privilege, state] = numbers;
-        // The rest is a part of the player's address, which is nobody's business.
+        // The rest is a part of the player's address, which is not shown.
         Ok(Self { client, ping, name, team, frags, flags, deaths, team_kills, accuracy, privilege, state })
     }
 }

@@ -63,7 +63,7 @@ pub struct Status<'a> {
 /// The line of a player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlayerLine<'a> {
-    /// Number of the player, which nobody else has had since the server was started.
+    /// Number of the player, which no other player has had since the server was started.
     pub id: i32,
     /// Points; none of a spectator.
     pub frags: Option<i32>,

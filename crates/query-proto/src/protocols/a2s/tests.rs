@@ -307,7 +307,7 @@ fn hostile_replies_are_counted() {
         assert_eq!(exchange.deliver(reply), [b""; 0]);
     }
     exchange.deliver(PLAYERS_REPLY);
-    assert_eq!(exchange.prober.stats().redundant, 1, "nobody asked for players");
+    assert_eq!(exchange.prober.stats().redundant, 1, "players were not requested");
     let result = exchange.finish();
     assert_eq!(result.malformed, 7);
     assert!(matches!(result.outcome, ProbeOutcome::Malformed(_)));

@@ -136,7 +136,7 @@ fn a_server_without_challenges_is_asked_without() {
     assert_eq!(&query[7..], b"\xff\xff\xff\x01");
     (0..3).for_each(|index| server.receive(&of_parts(&query, index)));
     assert!(server.reply().is_complete());
-    // It does not answer the query for one.
+    // Such a server does not answer the request for a challenge.
     let mut server = full_query();
     server.queries();
     let queries = server.retries();

@@ -111,7 +111,7 @@ fn players_that_do_not_fit_into_a_status_are_missing() {
     let complete = format!("\u{c}\n           Arena    q2dm1 {received}/64\n");
     let complete = [b"\xff\xff\xff\xffinfo".as_slice(), &complete.as_bytes()[1..]].concat();
     assert!(reply_of(reply_to(Protocol::Quake2.players(), [&status, &complete])).is_complete());
-    // Nobody says how many there are.
+    // No reply has the number of players.
     let reply = reply_of(reply_to(Protocol::Quake2.players(), [&status]));
     assert_eq!(reply.missing, [MissingPart::Part("info (number of players)")]);
 }

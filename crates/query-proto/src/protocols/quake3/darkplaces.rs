@@ -1,6 +1,6 @@
 //! What games on DarkPlaces say beyond Quake 3: Xonotic, Nexuiz, Quake itself.
 //!
-//! Their names use the font of Quake: as its bytes, or as characters from U+E000 on.
+//! Names of players use the font of Quake: as its bytes, or as characters from U+E000 on.
 
 use crate::{Player, ServerInfo, Team};
 use rallypoint_wire::{

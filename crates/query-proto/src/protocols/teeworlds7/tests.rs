@@ -56,7 +56,7 @@ fn ddnet_answers_too_with_times_instead_of_points() {
     assert_eq!((few.version.as_deref(), few.max_players), (Some("0.7↔0.6.4, 16.4"), Some(64)));
     let list = few.player_list.unwrap();
     assert_eq!(list.len(), 3);
-    assert!(list.iter().all(|player| player.score.is_none()), "nobody has finished");
+    assert!(list.iter().all(|player| player.score.is_none()), "no player has finished");
     let full = probe(Protocol::Teeworlds7.players(), &|query| answer(DDNET_FULL, query)).info;
     assert_eq!((full.players, full.player_list.unwrap().len()), (Some(60), 60));
 }

@@ -89,7 +89,7 @@ impl<'a> Players<'a> {
         is_complete && (reader.is_empty() || reader.rest().len() == SHIP_PLAYER * usize::from(self.count))
     }
 
-    /// Players beyond the announced number, if it can be that of so many players.
+    /// Players beyond the announced number, which has one byte. None if the rest does not consist of players.
     fn beyond_255(&self, mut reader: Reader<'a>) -> Vec<Player<'a>> {
         let mut players = Vec::new();
         while !reader.is_empty() {

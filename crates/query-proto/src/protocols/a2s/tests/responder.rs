@@ -1,4 +1,4 @@
-//! The responder: it answers clients that have received their challenge, and nobody else.
+//! The responder: it answers only clients that have received their challenge.
 
 use super::*;
 use crate::{Responder, ResponderConfig, ServerInfo};
